@@ -1,5 +1,7 @@
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,11 +46,13 @@ void run(const CompareArguments& arguments, const Outputs& outputs) {
   }
   const ComparisonView view{class_columns(arguments.by, table), arguments.drop_stalls};
   const ParamCatalog catalog = make_catalog();
+  std::optional<TopologySpec> machine;
+  if (!arguments.machine.empty()) machine = read_topology(arguments.machine, catalog);
   Comparison comparison =
-      arguments.machine.empty()
-          ? compare(table, options, catalog)
-          : compare(table, read_topology(arguments.machine, catalog), options, catalog);
-  add_intervals(comparison, params.intervals);
+      machine ? compare(table, *machine, options, catalog) : compare(table, options, catalog);
+  const std::span beside(options.set.begin() + std::ssize(params.set), options.set.end());
+  const TopologySpec* const one_machine = machine ? &*machine : nullptr;
+  add_intervals(comparison, intervals_of(params, one_machine, beside, comparison.notes));
   if (arguments.json != "-" && arguments.csv != "-") {
     std::cout << comparison_text(comparison, view) << std::flush;
   }

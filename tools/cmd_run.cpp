@@ -125,7 +125,9 @@ void run(const RunArguments& arguments, const Outputs& outputs) {
   options.timeline_of = timeline_of(arguments, scenario);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
   RunResult result = predict_told(arguments, scenario, machine, options, stopping, catalog);
-  add_intervals(result, machine, params.intervals);
+  std::vector<ScenarioSetting> beside = scenario.set;
+  beside.insert(beside.end(), options.set.begin() + std::ssize(params.set), options.set.end());
+  add_intervals(result, machine, intervals_of(params, &machine, beside, result.notes));
   const bool data_on_stdout =
       arguments.json == "-" || arguments.csv == "-" || arguments.trace == "-";
   if (!data_on_stdout) std::cout << table_text(result) << std::flush;

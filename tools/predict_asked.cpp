@@ -63,7 +63,7 @@ void check_ascending(const std::vector<Bytes>& sizes) {
     const auto refuse = [&](const char* why) {
       throw InputError(fmt::format("--size {}: {}", format_size(sizes[i]), why));
     };
-    if (sizes[i] < Bytes{1}) refuse("1 B at least");
+    if (sizes[i] < Bytes{1} || sizes[i] > kLargestSize) refuse("allowed: 1 B to 4 TiB");
     if (i > 0 && sizes[i - 1] >= sizes[i]) refuse("sizes must ascend, none given twice");
   }
 }

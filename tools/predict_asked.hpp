@@ -36,7 +36,7 @@ std::optional<std::uint64_t> parse_seed(const std::string& text);
 /// What it sets. Throws InputError: too large.
 std::vector<ScenarioSetting> seed_setting(std::optional<std::uint64_t> seed);
 
-/// Of a `--size` whose sizes ascend. Throws InputError unless they do and are 1 B at least.
+/// Of a `--size` whose sizes ascend. Throws InputError unless they do, from 1 B to kLargestSize.
 void check_ascending(const std::vector<Bytes>& sizes);
 /// Throws InputError if the value of `option` is above `most`.
 void check_at_most(const char* option, unsigned value, unsigned most);

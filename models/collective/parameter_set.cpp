@@ -1,6 +1,9 @@
 #include "models/collective/parameter_set.hpp"
 
+#include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "sim/base/error.hpp"
 #include "sim/io/file.hpp"
@@ -58,7 +61,7 @@ ScenarioSetting read_value(const std::string& key, const Yaml& yaml) {
 }
 
 /// It changes no prediction, but a file that is damaged here is damaged.
-void check_calibration(const Yaml& yaml) {
+void read_calibration(const Yaml& yaml, ParameterSet& out) {
   check_keys(yaml, kCalibrationKeys);
   for (const KeySpec& key : kCalibrationKeys) {
     const Yaml& value = yaml.require(key.name);
@@ -71,6 +74,8 @@ void check_calibration(const Yaml& yaml) {
   if (schema.text() != kParameterSetSchema) {
     schema.fail("'" + schema.text() + "'; known: " + std::string(kParameterSetSchema));
   }
+  out.machine_fnv1a = yaml.require("machine_fnv1a").text();
+  for (const Yaml& item : yaml.require("set").items()) out.set_beside.push_back(item.text());
   for (const Yaml& item : yaml.require("data").items()) {
     check_keys(item, kDataKeys);
     item.require("file").text();
@@ -93,7 +98,7 @@ ParameterSet parse_parameter_set(const std::string& text, const std::string& fil
   const Yaml yaml = Yaml::parse(text, file);
   for (const auto& [key, value] : yaml.entries()) {
     if (key == kCalibration) {
-      check_calibration(value);
+      read_calibration(value, out);
     } else if (key == kIntervals) {
       out.intervals = read_intervals(value);
     } else {
@@ -101,6 +106,28 @@ ParameterSet parse_parameter_set(const std::string& text, const std::string& fil
     }
   }
   return out;
+}
+
+ErrorIntervals intervals_of(const ParameterSet& params, const TopologySpec* machine,
+                            std::span<const ScenarioSetting> beside,
+                            std::vector<std::string>& notes) {
+  if (params.intervals.classes.empty() || params.machine_fnv1a.empty()) return params.intervals;
+  const auto leave_out = [&notes](const std::string& why) {
+    notes.push_back("the intervals of --params are left out: " + why);
+    return ErrorIntervals{};
+  };
+  if (machine != nullptr && fmt::format("{:016x}", machine->digest) != params.machine_fnv1a) {
+    return leave_out(machine->file + " is not the machine that it was fitted on");
+  }
+  constexpr std::array<std::string_view, 5> kOfRows{"nodes", "nccl.algo", "nccl.proto",
+                                                    "nccl.channels", "wire.seed"};
+  for (const ScenarioSetting& setting : beside) {
+    const std::string said = setting.key + "=" + setting.value;
+    if (std::ranges::find(kOfRows, setting.key) != kOfRows.end()) continue;
+    if (std::ranges::find(params.set_beside, said) != params.set_beside.end()) continue;
+    return leave_out(said + " was not set when it was fitted");
+  }
+  return params.intervals;
 }
 
 std::vector<FormatSection> parameter_set_format() {

@@ -161,6 +161,11 @@ std::string part_name(const PartLibrary& parts, const std::string& wanted) {
   return of_product.empty() ? wanted : of_product;
 }
 
+[[noreturn]] void refuse_tier(const NetworkSpec& network, const std::string& tier) {
+  throw InputError(fmt::format("a {} network has no {} switches (network.kind comes first)",
+                               network_kind_name(network.kind), tier));
+}
+
 /// Makes all of a network's switches another product, or those of one tier. Whether it has any.
 bool apply_part_of_switches(const std::string& scope, const std::string& part,
                             const PartLibrary& parts, NetworkSpec& network) {
@@ -179,10 +184,7 @@ bool apply_part_of_switches(const std::string& scope, const std::string& part,
     for (NetworkTierSpec* each : tiers) each->part.clear();
     return true;
   }
-  if (!has_tier(network, scope)) {
-    throw InputError(fmt::format("a {} network has no {} switches (network.kind comes first)",
-                                 network_kind_name(network.kind), scope));
-  }
+  if (!has_tier(network, scope)) refuse_tier(network, scope);
   tiers.at(tier)->part = part;
   return true;
 }
@@ -260,7 +262,11 @@ void change_network(TopologySpec& spec, const ScenarioSetting& setting) {
   if (spec.network.kind == NetworkSpec::Kind::kNone) {
     throw InputError(setting.key + ": " + spec.file + " has no network");
   }
-  set_network(spec.network, setting.key.substr(kNetworkPrefix.size()), setting.value);
+  try {
+    set_network(spec.network, setting.key.substr(kNetworkPrefix.size()), setting.value);
+  } catch (const InputError& e) {
+    throw InputError(setting.key + ": " + e.what());
+  }
 }
 
 /// The scope of the parameters of a device of the node, or of the switches of a network's tier, by
@@ -269,11 +275,10 @@ std::optional<std::string> scope_of(const TopologySpec& spec, const std::string&
   for (const DeviceSpec& device : spec.node.devices) {
     if (device.name == name) return std::string(device.scope());
   }
-  const bool tier = std::find(kTierNames.begin(), kTierNames.end(), name) != kTierNames.end();
-  if (tier && spec.network.kind > NetworkSpec::Kind::kOneSwitch) {
-    return std::string(device_kind_name(DeviceKind::kNetSwitch));
-  }
-  return std::nullopt;
+  if (std::find(kTierNames.begin(), kTierNames.end(), name) == kTierNames.end()) return {};
+  if (spec.network.kind == NetworkSpec::Kind::kOneSwitch) refuse_tier(spec.network, name);
+  if (spec.network.kind == NetworkSpec::Kind::kNone) return {};
+  return std::string(device_kind_name(DeviceKind::kNetSwitch));
 }
 
 void set_nodes(TopologySpec& spec, const ScenarioSetting& setting, const Params& /*params*/) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/machine/machine.hpp"
@@ -24,6 +26,10 @@ struct RunFacts {
 /// limit just here is not among them; nor are those that add_packets_note() names.
 void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFacts& run,
                       std::vector<std::string>& notes);
+/// "no effect on copies: nccl.algo, nic3.rate": the settings of what takes no part there, by the
+/// scopes of their parameters; "" without any.
+std::string no_effect_on(std::string_view what, const std::vector<ScenarioSetting>& settings,
+                         std::initializer_list<std::string_view> scopes);
 /// A rate of the network's links that the user set and that is beyond that of all NICs (of a NIC's
 /// beyond the network's settle() says it), and one of NICs that their PCIe links do not carry; a
 /// single switch that carries less than the NICs that it joins.

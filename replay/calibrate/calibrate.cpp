@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -244,7 +245,8 @@ class Fit {
     FittedParam out{.spec = *specs_[k],
                     .start = starts_[k],
                     .value = shortened(scales_[k].value(solution.point[k])),
-                    .told_apart = uncertainty.told_apart[k]};
+                    .told_apart = uncertainty.told_apart[k],
+                    .by_one = uncertainty.by_one[k]};
     out.value = std::clamp(out.value, out.spec.min, out.spec.max);
     out.at_bound = out.value <= out.spec.min || out.value >= out.spec.max;
     if (const auto& error = uncertainty.standard_errors[k]) {
@@ -323,16 +325,20 @@ void drop(Fit& fit, Solution& start, const std::vector<std::size_t>& idle) {
   start.slopes = std::move(slopes);
 }
 
-/// Of parameters that nobody named those that rows do not tell apart from the others.
+/// Of parameters that nobody named those that rows do not tell apart from the others, and those
+/// for which there are too few configurations.
 void drop_alike(Fit& fit, Solution& start, Calibration& out) {
-  const std::vector<std::size_t> kept = told_apart(start.slopes, kStrongCorrelation);
+  const std::size_t configurations = moving_groups(start, fit.groups()).size();
+  const std::vector<std::size_t> kept =
+      told_apart(start.slopes, kStrongCorrelation, std::max(configurations, std::size_t{2}) - 1);
   std::vector<std::size_t> alike;
   for (std::size_t k = 0; k < start.point.size(); ++k) {
     if (!std::binary_search(kept.begin(), kept.end(), k)) alike.push_back(k);
   }
   if (alike.empty()) return;
   out.notes.push_back(
-      "not fitted: the rows hardly depend on, or do not tell from those that are: " +
+      "not fitted: the rows hardly depend on, do not tell from those that are, or are too few "
+      "for: " +
       names_of(fit, alike));
   drop(fit, start, alike);
 }
@@ -465,10 +471,12 @@ bool are_enough(const Fit& fit, const Solution& start, Calibration& out) {
   if (fit.specs().empty()) {
     out.refusal = "the fitted rows fix none of the parameters; --fit names others";
   } else if (fit.specs().size() >= out.configurations) {
+    std::vector<std::size_t> all(fit.specs().size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
     out.refusal = fmt::format(
-        "{} parameters, and {} fitted configurations that depend on them: at "
-        "least one more is needed",
-        fit.specs().size(), out.configurations);
+        "{} parameters ({}), and {} fitted configurations that depend on them: at least one more "
+        "is needed",
+        all.size(), names_of(fit, all), out.configurations);
   }
   return out.refusal.empty();
 }

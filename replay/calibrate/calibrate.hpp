@@ -40,6 +40,7 @@ struct FittedParam {
   /// Absent at a bound, and where rows do not tell it apart.
   std::optional<double> standard_error{};
   bool told_apart{true};  ///< from the other parameters, by the rows that were fitted
+  bool by_one{false};     ///< only one configuration's rows tell it: it has no error
   bool at_bound{false};
 };
 

@@ -21,16 +21,11 @@ std::string error_text(const FittedParam& p) {
   return p.standard_error ? "+- " + quantity(*p.standard_error, p.spec) : "-";
 }
 
-std::string remark(const FittedParam& p) {
-  if (p.at_bound) return "at a bound of its range";
-  return p.told_apart ? "" : "not told apart from others by these rows";
-}
-
 std::string params_text(const Calibration& calibration) {
   std::vector<Cells> lines{{"# parameter", "start", "fitted", "std. error", ""}};
   for (const FittedParam& p : calibration.params) {
     lines.push_back({"  " + std::string(p.spec.key), quantity(p.start, p.spec),
-                     quantity(p.value, p.spec), error_text(p), remark(p)});
+                     quantity(p.value, p.spec), error_text(p), remark_on(p, calibration)});
   }
   std::string out = aligned(lines, 1);
   for (const Correlation& c : calibration.correlations) {
@@ -88,6 +83,14 @@ std::string classes_text(const Calibration& calibration) {
 }
 
 }  // namespace
+
+std::string remark_on(const FittedParam& p, const Calibration& calibration) {
+  if (p.at_bound) return "at a bound of its range";
+  if (p.by_one) return "by one configuration: how far off it is these rows do not say";
+  if (p.told_apart) return "";
+  return calibration.params.size() == 1 ? "not bounded by these rows: all are too far off"
+                                        : "not told apart from others by these rows";
+}
 
 std::string calibration_text(const Calibration& calibration, const CalibrationFacts& facts) {
   std::string out = fmt::format("# held out: {}\n", one_line(facts.holdout));

@@ -49,10 +49,38 @@ ErrorIntervals intervals_of_held_out(const Calibration& calibration) {
   return out;
 }
 
+namespace {
+
+struct Errors {
+  ErrorSummary before;
+  ErrorSummary after;
+};
+
+/// Of the rows that the fitted values move, or of all where they move none.
+Errors errors_of_moved(const BeforeAfter& tables, const Calibration& calibration) {
+  const ComparisonView view{calibration.by, calibration.drop_stalls};
+  const Comparison was = joined(tables.before);
+  const Comparison is = joined(tables.after);
+  const RowPointers all_before = counted_rows(was, view);
+  const RowPointers all_after = counted_rows(is, view);
+  RowPointers before;
+  RowPointers after;
+  for (std::size_t i = 0; i < all_before.size() && all_before.size() == all_after.size(); ++i) {
+    const auto& one = all_before[i]->predicted;
+    const auto& other = all_after[i]->predicted;
+    if (one && other && one->time_us == other->time_us) continue;
+    before.push_back(all_before[i]);
+    after.push_back(all_after[i]);
+  }
+  if (before.empty()) return {summary_of(all_before), summary_of(all_after)};
+  return {summary_of(before), summary_of(after)};
+}
+
+}  // namespace
+
 std::string why_not_believed(const Calibration& calibration) {
-  const ErrorSummary before = summary_of_all(calibration.held_out.before, calibration);
-  const ErrorSummary after = summary_of_all(calibration.held_out.after, calibration);
-  const double of_fitted = summary_of_all(calibration.fitted.after, calibration).median_abs;
+  const auto [before, after] = errors_of_moved(calibration.held_out, calibration);
+  const double of_fitted = errors_of_moved(calibration.fitted, calibration).after.median_abs;
   if (after.not_predicted > before.not_predicted) {
     return fmt::format("{} of the rows held out are not predicted with the fitted values",
                        after.not_predicted);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include <Eigen/Dense>
@@ -131,10 +132,16 @@ MatrixXd group_pulls(const Squares& squares, const Solution& at,
   return out;
 }
 
-/// The loss's curve at a point: a residual beyond the bend pulls, but as much wherever it is.
-MatrixXd loss_curve(const Squares& squares) {
-  const VectorXd curved = (squares.weights.array() == 1).cast<double>();
-  return squares.slopes.transpose() * curved.asDiagonal() * squares.slopes;
+/// The loss's curve at a point, of all residuals or of one group's: a residual beyond the bend
+/// pulls, but as much wherever it is.
+MatrixXd loss_curve(const Squares& squares, const std::vector<std::size_t>& groups,
+                    std::optional<std::size_t> of_group = {}) {
+  MatrixXd out = MatrixXd::Zero(squares.slopes.cols(), squares.slopes.cols());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (squares.weights[index(i)] != 1 || (of_group && groups[i] != *of_group)) continue;
+    out += squares.slopes.row(index(i)).transpose() * squares.slopes.row(index(i));
+  }
+  return out;
 }
 
 /// The inverse of a symmetric matrix, and which of its coordinates lie in no flat direction.
@@ -164,6 +171,53 @@ Inverse inverse_of(const MatrixXd& curve) {
       solver.eigenvectors() * lengths.asDiagonal() * solver.eigenvectors().transpose();
   out.matrix = scale.asDiagonal() * inverse * scale.asDiagonal();
   return out;
+}
+
+struct Jackknife {
+  std::vector<double> variances;  ///< of each coordinate
+  std::vector<bool> by_one;       ///< which one group alone tells
+};
+
+/// (g - 1) / g of the sum of squares of what a coordinate moves by without each of the g groups
+/// that move it.
+Jackknife jackknife_of(const Squares& squares, const Solution& at,
+                       const std::vector<std::size_t>& groups, const MatrixXd& curve) {
+  const auto n = static_cast<std::size_t>(curve.rows());
+  const MatrixXd pulls = group_pulls(squares, at, groups);
+  std::vector<double> sums(n, 0.0);
+  std::vector<double> counts(n, 0.0);
+  Jackknife out{std::vector<double>(n, 0.0), std::vector<bool>(n, false)};
+  for (const std::size_t group : std::set<std::size_t>(groups.begin(), groups.end())) {
+    const MatrixXd own = loss_curve(squares, groups, group);
+    const Inverse others = inverse_of(curve - own);
+    const VectorXd moved = others.matrix * pulls.row(index(group)).transpose();
+    for (std::size_t k = 0; k < n; ++k) {
+      const Index at_k = index(k);
+      if (own(at_k, at_k) == 0 && pulls(index(group), at_k) == 0) continue;
+      if (!others.told_apart[k]) out.by_one[k] = true;
+      sums[k] += moved[at_k] * moved[at_k];
+      counts[k] += 1;
+    }
+  }
+  for (std::size_t k = 0; k < n; ++k) {
+    if (counts[k] < 2) out.by_one[k] = true;
+    out.variances[k] = sums[k] * (counts[k] - 1) / std::max(counts[k], 1.0);
+  }
+  return out;
+}
+
+/// A coordinate's variance by Huber's sandwich, were each residual's error its own: times n / (n -
+/// 1) for the n residuals that move it.
+double sandwich_of(const Squares& squares, const Solution& at, const MatrixXd& inverse, Index k) {
+  double sum = 0;
+  double count = 0;
+  for (Index i = 0; i < squares.slopes.rows(); ++i) {
+    if (squares.slopes(i, k) != 0) count += 1;
+    const double moved = inverse.row(k).dot(squares.slopes.row(i)) * squares.weights[i] *
+                         at.residuals[static_cast<std::size_t>(i)];
+    sum += moved * moved;
+  }
+  return sum * count / std::max(count - 1, 1.0);
 }
 
 }  // namespace
@@ -232,6 +286,7 @@ Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size
                            const SearchSpace& space) {
   const std::size_t n = solution.point.size();
   Uncertainty out{std::vector<std::optional<double>>(n), std::vector<bool>(n, true),
+                  std::vector<bool>(n, false),
                   std::vector<std::vector<double>>(n, std::vector<double>(n, 0.0))};
   std::vector<std::size_t> along;
   for (std::size_t k = 0; k < n; ++k) {
@@ -240,15 +295,16 @@ Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size
   }
   if (along.empty()) return out;
   const Squares squares = squares_at(solution, along);
-  const auto [inverse, told_apart] = inverse_of(loss_curve(squares));
-  const MatrixXd pulls = group_pulls(squares, solution, groups);
-  // Few groups, whose pulls the fit has evened out, would look surer than they are.
-  const double count = static_cast<double>(moving_groups(solution, groups).size());
-  const double spread = count / std::max(count - static_cast<double>(along.size()), 1.0);
-  const MatrixXd covariance = inverse * (pulls.transpose() * pulls) * inverse * spread;
+  const MatrixXd curve = loss_curve(squares, groups);
+  const auto [inverse, told_apart] = inverse_of(curve);
+  const Jackknife jackknife = jackknife_of(squares, solution, groups, curve);
   for (std::size_t i = 0; i < along.size(); ++i) {
     out.told_apart[along[i]] = told_apart[i];
-    if (told_apart[i]) out.standard_errors[along[i]] = std::sqrt(covariance(index(i), index(i)));
+    out.by_one[along[i]] = told_apart[i] && jackknife.by_one[i];
+    if (told_apart[i] && !jackknife.by_one[i]) {
+      const double apart = sandwich_of(squares, solution, inverse, index(i));
+      out.standard_errors[along[i]] = std::sqrt(std::max(jackknife.variances[i], apart));
+    }
     for (std::size_t j = 0; j < along.size(); ++j) {
       const double both = inverse(index(i), index(i)) * inverse(index(j), index(j));
       if (both <= 0) continue;  // all residuals that move one lie beyond the bend

@@ -65,19 +65,23 @@ inline constexpr double kFlattestSingular = 1e-3;
 
 /// How well residuals fix a solution's coordinates.
 struct Uncertainty {
-  /// Of each coordinate; absent where it is at its bound, no residual has a slope there, or
-  /// residuals do not tell it apart from others.
+  /// Of each coordinate; absent where it is at its bound, no residual has a slope there, residuals
+  /// do not tell it apart from others, or those of one group alone do.
   std::vector<std::optional<double>> standard_errors;
   std::vector<bool> told_apart;  ///< of each coordinate; true of those at a bound or without slope
+  std::vector<bool> by_one;      ///< of each: without one of the groups nothing would tell it
   /// Of each pair of coordinates with errors; 0 for others.
   std::vector<std::vector<double>> correlations;
 };
 
-/// The sandwich of an M-estimator (Huber, "Robust Statistics", 1981, ch. 6): from the loss's slope
-/// and curve at each residual, and the residuals' slopes. `groups` names each residual's group:
-/// residuals of one group may err together, those of different ones do not (standard errors as of
-/// clusters). Coordinates that only differ in a direction whose singular value is below
-/// kFlattestSingular of the largest are not told apart.
+/// Of an M-estimator (Huber, "Robust Statistics", 1981, ch. 6), from the loss's slope and curve at
+/// each residual, and the residuals' slopes: the larger of two errors. `groups` names each
+/// residual's group: residuals of one group may err together, those of different ones do not. By
+/// the jackknife of the groups (Efron, "The Jackknife, the Bootstrap and Other Resampling Plans",
+/// 1982, ch. 3), what the solution moves by without each, one step from it; of few groups, whose
+/// pulls happen to even out, that may be next to nothing, so no less than Huber's sandwich of all
+/// residuals as groups of their own. Coordinates that only differ in a direction whose singular
+/// value is below kFlattestSingular of the largest are not told apart.
 Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size_t>& groups,
                            const SearchSpace& space);
 

@@ -40,7 +40,10 @@ std::string data_text(const Calibration& calibration) {
   return out;
 }
 
-std::string value_text(const FittedParam& p, const std::string& source) {
+std::string value_text(const FittedParam& p, const Calibration& calibration,
+                       const std::string& source) {
+  const std::string remark = remark_on(p, calibration);
+  const bool is_known = p.standard_error || p.by_one;
   const std::string uncertainty =
       p.standard_error
           ? fmt::format(", uncertainty: {:.3g}{}{}", *p.standard_error,
@@ -48,7 +51,8 @@ std::string value_text(const FittedParam& p, const std::string& source) {
           : "";
   return fmt::format("{}: {{value: {}{}, origin: {}, source: {}}}\n", p.spec.key,
                      ParamCatalog::format(p.spec, p.value), uncertainty,
-                     origin_name(Origin::kMeasured), quoted(source));
+                     origin_name(is_known ? Origin::kMeasured : Origin::kFitted),
+                     quoted(remark.empty() ? source : source + "; " + remark));
 }
 
 std::string intervals_text(const ErrorIntervals& intervals) {
@@ -82,7 +86,9 @@ std::string parameter_file(const Calibration& calibration, const CalibrationFact
   add("weft", fmt::format("{} ({})", weft_version(), weft_commit()));
   out += "  set: " + quoted_list(facts.set) + "\n  env: " + quoted_list(facts.env) + "\n";
   out += "  data:\n" + data_text(calibration);
-  for (const FittedParam& p : calibration.params) out += value_text(p, source);
+  for (const FittedParam& p : calibration.params) {
+    out += value_text(p, calibration, source);
+  }
   return out + intervals_text(calibration.intervals);
 }
 

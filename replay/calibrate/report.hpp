@@ -19,6 +19,9 @@ struct CalibrationFacts {
   std::vector<std::string> env;  ///< "NCCL_NVLS_ENABLE=0"
 };
 
+/// What is to be said of a fitted value: "at a bound of its range"; "" if nothing.
+std::string remark_on(const FittedParam& param, const Calibration& calibration);
+
 /// For people: parameters, classes before and after, totals. Lines that are neither parameter nor
 /// class begin with '#'.
 std::string calibration_text(const Calibration& calibration, const CalibrationFacts& facts);

@@ -21,13 +21,14 @@ void take_out(const std::vector<double>& unit, std::vector<double>& from) {
 
 }  // namespace
 
-std::vector<std::size_t> told_apart(const std::vector<std::vector<double>>& slopes, double strong) {
+std::vector<std::size_t> told_apart(const std::vector<std::vector<double>>& slopes, double strong,
+                                    std::size_t at_most) {
   std::vector<std::vector<double>> left = slopes;
   std::vector<std::size_t> open(slopes.size());
   std::iota(open.begin(), open.end(), std::size_t{0});
   std::vector<std::size_t> taken;
   const double least = std::sqrt(1 - strong * strong);
-  for (;;) {
+  while (taken.size() < at_most) {
     std::erase_if(open, [&](std::size_t k) {
       const double all = length(slopes[k]);
       const double mean = all / std::sqrt(static_cast<double>(slopes[k].size()));

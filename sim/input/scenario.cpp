@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kMemoryPaths{"gdr", "host-staged", "nccl"};
 constexpr std::array<std::string_view, 5> kRunAlgos{"Ring", "Tree", "NVLS", "NVLSTree", "PAT"};
-constexpr Bytes kLargestSize{1LL << 42};  // 4 TiB: beyond any GPU's memory
 constexpr std::string_view kSizeForm = "size, 1 B to 4 TiB";
 
 constexpr std::array kScenarioKeys{

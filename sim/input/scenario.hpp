@@ -15,6 +15,9 @@
 
 namespace weft {
 
+/// Of an operation; beyond any GPU's memory.
+inline constexpr Bytes kLargestSize = Bytes::gib(4096);
+
 /// One `key: value` of a scenario's `set`, as written: which keys and values there are is known to
 /// whoever holds the parameters.
 struct ScenarioSetting {

@@ -82,9 +82,23 @@ std::vector<std::string> csv_row_cells(const RowNotRun& row, RowsOf of) {
 std::string csv_text(const RunResult& result) {
   const bool has_jobs = !result.rows.empty() && !result.rows.front().job.empty();
   const RowsOf of = has_jobs ? RowsOf::kJobs : RowsOf::kCollective;
-  std::string out = csv_line(csv_header(of));
-  for (const ResultRow& row : result.rows) out += csv_line(csv_row_cells(row, of));
-  for (const RowNotRun& row : result.not_run) out += csv_line(csv_row_cells(row, of));
+  const bool any_interval = std::ranges::any_of(
+      result.rows, [](const ResultRow& row) { return row.interval.has_value(); });
+  std::string out;
+  const auto add = [&](std::vector<std::string> cells, std::array<std::string, 2> interval) {
+    if (any_interval) cells.insert(cells.end(), interval.begin(), interval.end());
+    out += csv_line(cells);
+  };
+  add(csv_header(of), {"low_us", "high_us"});
+  for (const ResultRow& row : result.rows) {
+    std::array<std::string, 2> interval;
+    if (row.interval) {
+      interval = {format_number(row.time_us * row.interval->low),
+                  format_number(row.time_us * row.interval->high)};
+    }
+    add(csv_row_cells(row, of), interval);
+  }
+  for (const RowNotRun& row : result.not_run) add(csv_row_cells(row, of), {});
   return out;
 }
 

@@ -21,7 +21,8 @@ std::vector<std::string> csv_row_cells(const ResultRow& row, RowsOf of);
 /// Those of a row that was not run, and of which no more is known than this.
 std::vector<std::string> csv_row_cells(const RowNotRun& row, RowsOf of);
 
-/// One line a row, with a header. A row that the run did not come to has no time.
+/// One line a row, with a header. A row that the run did not come to has no time. Where any row has
+/// an interval, two more columns: low_us, high_us.
 std::string csv_text(const RunResult& result);
 
 }  // namespace weft

@@ -271,6 +271,16 @@ double factor_of(const MeasuredRow& row) {
   return busbw_factor(parse_op(row.op), static_cast<std::uint32_t>(row.ranks));
 }
 
+/// Two columns that say the same of a row; roughly, since logs round and may time otherwise.
+void check_same(std::string_view column, double said, double by_others) {
+  constexpr double kFactor = 1.5;
+  constexpr double kRounded = 0.02;  // GB/s, as nccl-tests prints small ones
+  if (said == 0 || std::abs(said - by_others) <= kRounded) return;
+  if (said <= by_others * kFactor && said * kFactor >= by_others) return;
+  throw InputError(fmt::format("{} is {}, but by the row's other columns {}", column,
+                               format_number(said), format_number(by_others)));
+}
+
 /// Of time and bandwidths what the row leaves out.
 void complete(MeasuredRow& row) {
   const double factor = factor_of(row);
@@ -282,7 +292,9 @@ void complete(MeasuredRow& row) {
       throw InputError("no time, and no bandwidth that tells it; write " + std::string(kTime));
     }
   }
+  check_same("algbw_GBps", row.algbw_gb_per_s, bytes / row.us / 1e3);
   if (row.algbw_gb_per_s == 0) row.algbw_gb_per_s = bytes / row.us / 1e3;
+  check_same("busbw_GBps", row.busbw_gb_per_s, row.algbw_gb_per_s * factor);
   if (row.busbw_gb_per_s == 0) row.busbw_gb_per_s = row.algbw_gb_per_s * factor;
 }
 
@@ -299,6 +311,7 @@ class TableReader {
     read_header();
     std::vector<MeasuredRow> rows;
     while (next_line()) {
+      if (line_.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       if (rows.size() == kMostMeasuredRows)
         fail(0, fmt::format("more than {} rows; split the table", kMostMeasuredRows));
       rows.push_back(read_row());

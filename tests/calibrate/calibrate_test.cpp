@@ -169,8 +169,8 @@ TEST(Calibrate, RefusesAsManyParametersAsConfigurations) {
       calibrate(request_of({table}, {"nccl.launch_simple", "nccl.work_simple", "nccl.sync_simple"}),
                 catalog());
   EXPECT_EQ(got.refusal,
-            "3 parameters, and 3 fitted configurations that depend on them: at least one more is "
-            "needed");
+            "3 parameters (nccl.launch_simple, nccl.work_simple, nccl.sync_simple), and 3 fitted "
+            "configurations that depend on them: at least one more is needed");
   EXPECT_TRUE(got.params.empty());
 }
 

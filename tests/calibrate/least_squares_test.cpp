@@ -139,6 +139,36 @@ TEST(UncertaintyOf, RowsOfAGroupErrTogether) {
   EXPECT_LT(error({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), 0.75 * std::sqrt(0.0034 / 4 / 5));
 }
 
+// One group alone tells the second coordinate: its pulls even out, and so would the error.
+TEST(UncertaintyOf, OneGroupAloneHasNoError) {
+  const Residuals residuals = [](const Point& p) -> std::optional<Point> {
+    return Point{p[0] - 0.01, p[0] + 0.02, p[0] - 0.03, p[1] - 0.01, p[1] + 0.02, p[1] - 0.03};
+  };
+  const Uncertainty got = uncertainty_of(solved(residuals, {1, 1}), {0, 1, 2, 3, 3, 3}, kPlane);
+  EXPECT_THAT(got.by_one, ElementsAre(false, true));
+  EXPECT_THAT(got.told_apart, ElementsAre(true, true));
+  const double mean = 0.02 / 3;
+  const double squares =
+      std::pow(0.01 - mean, 2) + std::pow(-0.02 - mean, 2) + std::pow(0.03 - mean, 2);
+  EXPECT_NEAR(got.standard_errors[0].value(), std::sqrt(squares / 2 / 3), 1e-5);
+  EXPECT_FALSE(got.standard_errors[1].has_value());
+}
+
+// Two groups whose pulls even out are no surer than their rows are.
+TEST(UncertaintyOf, FewGroupsAreNoSurerThanTheirRows) {
+  const Point y{0.01, -0.02, 0.03, -0.02, 0.03, 0.01};
+  const Residuals constant = [&](const Point& p) -> std::optional<Point> {
+    Point out;
+    for (const double value : y) out.push_back(p[0] - value);
+    return out;
+  };
+  const SearchSpace space{{-10}, {10}, 0.01};
+  const Uncertainty got = uncertainty_of(solved(constant, {1}, space), {0, 0, 0, 1, 1, 1}, space);
+  double squares = 0;
+  for (const double value : y) squares += std::pow(value - 0.04 / 6, 2);
+  EXPECT_NEAR(got.standard_errors[0].value(), std::sqrt(squares / 5 / 6), 1e-5);
+}
+
 TEST(UncertaintyOf, NamesWhatRowsCannotTellApart) {
   const Point y{0.01, 0.02, -0.01, 0.03};
   const Residuals sum = [&](const Point& p) -> std::optional<Point> {
@@ -169,7 +199,7 @@ TEST(UncertaintyOf, WhatIsToldApartKeepsItsError) {
   const Uncertainty got =
       uncertainty_of(solved(sum_and_mean, {1, 1, 1}, space), {0, 1, 2, 3, 4, 5, 6, 7}, space);
   EXPECT_THAT(got.told_apart, ElementsAre(false, false, true));
-  EXPECT_NEAR(got.standard_errors[2].value(), std::sqrt(0.0034 / 25 * 8 / 5), 1e-5);
+  EXPECT_NEAR(got.standard_errors[2].value(), std::sqrt(0.0034 / 4 / 5), 1e-5);
 }
 
 // Of ten rows two lie beyond the bend: they pull by 0.1 each, and do not curve the loss. Huber's

@@ -3,6 +3,8 @@
 
     calibrate_test.py WEFT SOURCE_DIR [-v] [TEST...]
 """
+import csv
+import io
 import json
 import os
 import random
@@ -101,6 +103,26 @@ class Calibrate(CliTest):
         self.assertRegex(self.ok("compare", "made.csv", *MACHINE, "--params", "p.yaml"),
                          r"# intervals of --params, for eight rows of ten: 48 rows have one, \d+ of them lie within\n")
 
+    def test_intervals_hold_with_all_else_as_it_was(self):
+        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--by", "transport")
+        kept = ["compare", "made.csv", *MACHINE, "--params", "p.yaml"]
+        self.assertIn("# intervals of --params", self.ok(*kept, "--set", "nccl.channels=1"))
+        for setting in ("nccl.launch_simple=5 us", "gpu.nvlink_rate=2 GB/s"):
+            text = self.ok(*kept, "--set", setting)
+            self.assertNotIn("# intervals of --params", text)
+            self.assertIn(f"the intervals of --params are left out: {setting} was not set when it was fitted", text)
+        path = MACHINE[1]
+        text = (self.here / path).resolve().read_text()
+        (self.here / "other.yaml").write_text(text + "\n")
+        self.assertIn("the intervals of --params are left out: other.yaml is not the machine that it was fitted on",
+                      self.ok("compare", "made.csv", "--machine", "other.yaml", "--params", "p.yaml"))
+        (self.here / "s.yaml").write_text(f"scenario: s\ntopology: {path}\nnodes: 1\nmemory_paths: [gdr]\n"
+                                          "workload: {op: allreduce, sizes: [1 KiB]}\n"
+                                          "set: {nccl.algo: Ring, nccl.proto: Simple}\n")
+        rows = list(csv.DictReader(io.StringIO(self.ok("run", "s.yaml", "--params", "p.yaml", "--csv", "-"))))
+        self.assertLess(float(rows[0]["low_us"]), float(rows[0]["high_us"]))
+        self.assertNotIn("low_us", self.ok("run", "s.yaml", "--params", "p.yaml", "--launch", "single", "--csv", "-"))
+
     def test_ranges_make_classes_in_json_too(self):
         classes = self.calibrated("--by", "size")["fitted"]["classes"]
         self.assertEqual([c["size"] for c in classes], ["< 64 MiB"])
@@ -175,7 +197,7 @@ class Calibrate(CliTest):
         text = self.ok("calibrate", *names, "--machine", machine, *start, "--holdout", "0.5", "--by", "transport",
                        "-o", "p.yaml", "--date", "2026-11-22")
         self.assertRegex(text, r"wire\.rate +0\.00375 GB/s +0\.002[45]\d* GB/s")
-        self.assertRegex(text, r"# note: not fitted: the rows hardly depend on, or do not tell from those that are: nic")
+        self.assertRegex(text, r"# note: not fitted: the rows hardly depend on, do not tell from those that are, or are too few for: nic")
         written = (self.here / "p.yaml").read_text()
         self.assertIn("origin: measured, source: 'weft calibrate, 2026-11-22: read-bw-", written)
         self.assertIn("rows: 18", written)

@@ -76,6 +76,14 @@ class Copies(CliTest):
                       "\nSUM device_to_host_memcpy_ce 221.55\n", text)
         self.assertRegex(text, r"(?m)^ 1    406\.44       N/A    406\.44    406\.44$")
 
+    def test_what_takes_no_part_is_told(self):
+        run = weft("copies", TOPOLOGY, "--from", "gpu0", "--to", "gpu1", "--set", "nccl.algo=Ring", "--set",
+                   "nic3.rate=100 Gb/s", "--set", "gpu0.copy_rate=3 GB/s", cwd=self.here)
+        self.assertEqual((run.returncode, run.stderr.decode()),
+                         (0, "note: no effect on copies: nccl.algo, nic3.rate\n"))
+        run = weft("perftest", TOPOLOGY, "--size", "64K", "--set", "nccl.algo=Ring", cwd=self.here)
+        self.assertEqual((run.returncode, run.stderr.decode()), (0, "note: no effect on perftest: nccl.algo\n"))
+
     def test_matrices_of_kernels_have_other_names(self):
         text = self.ok("copies", H200, "--by", "kernel", "--size", "16M")
         self.assertIn("Running host_to_device_memcpy_sm.\nmemcpy SM CPU(row) -> GPU(column)", text)

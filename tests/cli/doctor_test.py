@@ -18,7 +18,7 @@ BOGUS_USAGE = (
     (["doctor", "lspci.txt", "--threshold", "101"],
      "--threshold '101': write a percentage of bandwidth, from 0 to 100"),
     (["doctor", "lspci.txt", "--size", "2M,1M"], "--size 1 MiB: sizes must ascend, none given twice"),
-    (["doctor", "lspci.txt", "--size", "0"], "--size 0 B: 1 B at least"),
+    (["doctor", "lspci.txt", "--size", "0"], "--size 0 B: allowed: 1 B to 4 TiB"),
 )
 
 

@@ -29,7 +29,7 @@ BOGUS_USAGE = (
     (["sensitivity", WIRE, "--step", "0"], "--step '0': write a share of each value, from 0.0001 to 0.5"),
     (["sensitivity", WIRE, "--step", "x"], "--step 'x': write a share of each value, from 0.0001 to 0.5"),
     (["sensitivity", WIRE, "--size", "2M,1M"], "--size 1 MiB: sizes must ascend, none given twice"),
-    (["sensitivity", WIRE, "--size", "0"], "--size 0 B: 1 B at least"),
+    (["sensitivity", WIRE, "--size", "0"], "--size 0 B: allowed: 1 B to 4 TiB"),
     (["sensitivity", WIRE, "--params", "leaf.uplink_rate"],
      "--params: leaf.uplink_rate is of some devices; a parameter is moved for all that have it: netswitch.uplink_rate"),
     (["sensitivity", WIRE, "--params", "leaf.latency"],

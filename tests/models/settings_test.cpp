@@ -197,7 +197,10 @@ TEST(Settings, ANetworksSwitchesMayBeAnotherProduct) {
   EXPECT_THROW(parts({"leaf.part=h100-sxm"}), InputError);
   const MachineUnderTest one("hgx-h100-8nic.yaml", {"leaf.part=quantum-x800"});
   EXPECT_EQ(one.fabric().device(one.fabric().network_switch(0, 0)).part, "quantum-x800");
-  EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"spine.part=quantum-x800"}), InputError);
+  for (const char* early :
+       {"spine.part=quantum-x800", "spine.latency=300 ns", "leaf.latency=1 ns"}) {
+    EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {early}), InputError) << early;
+  }
   EXPECT_THROW(parts({"core.part=quantum-x800"}), InputError);
 }
 

@@ -4,6 +4,7 @@
     python_test.py WEFT SOURCE_DIR BUILD_DIR [-v] [TEST...]
 """
 import ast
+import copy
 import csv
 import dataclasses
 import importlib.util
@@ -188,8 +189,14 @@ class Predictions(PythonTest):
     def test_a_copy_changes_alone(self):
         scenario = weft.Scenario.load(self.file(SMALL))
         before = scenario.predict().json
-        scenario.copy().set("wire.rate", "100 Gb/s")
-        self.assertEqual(scenario.predict().json, before)
+        for other in (scenario.copy(), copy.copy(scenario), copy.deepcopy(scenario)):
+            other.set("wire.rate", "100 Gb/s")
+            self.assertEqual(scenario.predict().json, before)
+        machine = weft.Topology.parse(MACHINE.format(), "m.yaml")
+        shown = machine.show().json
+        for other in (machine.copy(), copy.copy(machine), copy.deepcopy(machine)):
+            other.set("nic.gdr", "off")
+            self.assertEqual(machine.show().json, shown)
 
     def test_parameters_are_those_of_the_program(self):
         listed = json.loads(program("list-params", "--json"))["parameters"]
@@ -382,8 +389,10 @@ class Machines(PythonTest):
         self.assertEqual(weft.expect(machine, measured=table, as_="transport=net"),
                          weft.expect(machine, measured=table, as_={"transport": "net"}))
         scenario = weft.Scenario.load(self.file(SMALL))
-        self.assertEqual(scenario.copy().env("NCCL_NVLS_ENABLE", 0).predict(),
-                         scenario.env("NCCL_NVLS_ENABLE", "0").predict())
+        off = scenario.copy().env("NCCL_NVLS_ENABLE", "0").predict()
+        for value in (0, False):  # NCCL reads no "False"
+            self.assertEqual(scenario.copy().env("NCCL_NVLS_ENABLE", value).predict(), off)
+            self.assertEqual(weft.expect(machine, bytes=sizes, env={"NCCL_NVLS_ENABLE": value}), expected)
 
     def test_evidence_is_a_machine(self):
         lspci = SOURCE / self.LSPCI

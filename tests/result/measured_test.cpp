@@ -168,7 +168,8 @@ TEST(Measured, RefusesTablesThatAreNone) {
 
 TEST(Measured, RefusesEachKindOfBadRowAtItsCell) {
   EXPECT_EQ(row_refusal("nvlink,1"), "m.csv:2:1: 2 cells, not 15");
-  EXPECT_EQ(row_refusal(""), "m.csv:2:1: 1 cells, not 15");
+  EXPECT_EQ(row_refusal("nvlink"), "m.csv:2:1: 1 cells, not 15");
+  EXPECT_EQ(row_refusal("  "), "m.csv: has no rows");  // empty lines are none
   EXPECT_EQ(row_refusal("pcie,,1,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
             "m.csv:2:1: transport: 'pcie' is not allowed; write one of: nvlink, shm, net, copy");
   EXPECT_EQ(row_refusal("nvlink,,0,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),

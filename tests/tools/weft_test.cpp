@@ -333,7 +333,8 @@ TEST(ApiExpect, RefusesWhatTheCommandRefuses) {
   };
   EXPECT_THAT(refused([](auto& o) { o.tool = "iperf"; }), HasSubstr("known: nccl-tests"));
   EXPECT_THAT(refused([](auto& o) { o.op = {"write_bw"}; }), HasSubstr("not an operation"));
-  EXPECT_THAT(refused([](auto& o) { o.bytes = {0}; }), HasSubstr("1 B at least"));
+  EXPECT_THAT(refused([](auto& o) { o.bytes = {0}; }), HasSubstr("allowed: 1 B to 4 TiB"));
+  EXPECT_THAT(refused([](auto& o) { o.bytes = {INT64_MAX}; }), HasSubstr("allowed: 1 B to 4 TiB"));
   EXPECT_THAT(refused([](auto& o) { o.bytes = {2, 1}; }), HasSubstr("must ascend"));
   EXPECT_THAT(refused([](auto& o) { o.qps = 2; }), HasSubstr("go with --tool perftest"));
   EXPECT_THAT(refused([](auto& o) { o.nodes = 1U << 20; }), HasSubstr("--nodes 1048576: at most"));

@@ -8,7 +8,7 @@ from typing import Callable, Mapping, Sequence
 
 from weft import _weft
 from weft._machine_types import Expected, Explanation
-from weft._scenario import MOST_SEED, MOST_THREADS, check_whole
+from weft._scenario import MOST_SEED, MOST_THREADS, check_whole, text_of_variable
 from weft._topology import MOST_COUNT, Log, Topology, sizes_of
 from weft._types import File, Value
 
@@ -95,7 +95,7 @@ def _take_rest(options: _weft.ExpectOptions | _weft.ExplainOptions, as_: Mapping
     """What both have."""
     options.as_ = as_ if isinstance(as_, str) else ",".join(f"{key}={value}" for key, value in (as_ or {}).items())
     options.set = [(key, str(value)) for key, value in (settings or {}).items()]
-    options.env = {name: str(value) for name, value in (env or {}).items()}
+    options.env = {name: text_of_variable(value) for name, value in (env or {}).items()}
     options.gpu = gpu
     options.nccl_version = nccl_version
     options.launch = launch

@@ -42,6 +42,12 @@ class Scenario:
         """Another one, which changes alone."""
         return Scenario(self._scenario.copy())
 
+    def __copy__(self) -> Scenario:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Scenario:
+        return self.copy()
+
     def set(self, key: str, value: Value) -> Scenario:
         """Sets a parameter, its value with its unit: set("wire.rate", "200 Gb/s"). Returns this scenario.
 
@@ -57,7 +63,7 @@ class Scenario:
         Raises InputError: none of NCCL's, or a value that it does not take. One that weft does not model is named in
         the prediction's notes.
         """
-        self._scenario.env(name, str(value))
+        self._scenario.env(name, text_of_variable(value))
         return self
 
     def predict(self, *, fidelity: str = "fluid", seed: int | None = None, threads: int = 0, force: bool = False,
@@ -75,6 +81,11 @@ class Scenario:
         seed = None if seed is None else check_whole("seed", seed, MOST_SEED)
         threads = check_whole("threads", threads, MOST_THREADS)
         return self._scenario.predict(fidelity, seed, threads, force, stop)
+
+
+def text_of_variable(value: Value) -> str:
+    """Of an environment variable: NCCL reads 1 and 0, not True and False."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def check_whole(name: str, number: SupportsIndex, most: int) -> int:

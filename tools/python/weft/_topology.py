@@ -41,6 +41,12 @@ class Topology:
         """Another one, which changes alone."""
         return Topology(self._topology.copy())
 
+    def __copy__(self) -> Topology:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Topology:
+        return self.copy()
+
     def set(self, key: str, value: Value) -> Topology:
         """Sets a parameter, its value with its unit: set("nic.pcie_width", 8). Returns this machine.
 
