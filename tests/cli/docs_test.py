@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,11 @@ class Docs(unittest.TestCase):
                            ("trace", "replay/trace/README.md")):
             self.assertEqual((SOURCE / file).read_text(encoding="utf-8"), weft("docs", page),
                              f"write it anew: weft docs {page} > {file}")
+
+    def test_the_readme_shows_what_weft_expects(self):
+        page = (SOURCE / "README.md").read_text(encoding="utf-8")
+        command, shown = re.search(r"```\n\$ weft (expect .*)\n([^`]*)```", page).groups()
+        self.assertEqual(weft(*shlex.split(command), cwd=SOURCE), shown)
 
     def test_the_examples_of_the_pages_work(self):
         for page in ("topology", "scenario"):
