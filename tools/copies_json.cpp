@@ -38,7 +38,7 @@ constexpr std::array kRowFields{
              [](const CopyRow& r) -> Json { return static_cast<std::int64_t>(r.copies); }},
     RowField{{"time_us", "number", "", "of one copy, on average; of both ways the slower"},
              [](const CopyRow& r) -> Json { return r.time.as_us(); }},
-    RowField{{"GBps", "number", "", "bytes over time, both ways together; 1e9 bytes/s"},
+    RowField{{"GBps", "number", "", "bytes over time, of both ways twice those of the slower; 1e9 bytes/s"},
              [](const CopyRow& r) { return rate(r.rate); }},
     RowField{{"forth_GBps", "number", "", "the rate from `from` to `to`"},
              [](const CopyRow& r) { return rate(r.forth); }},

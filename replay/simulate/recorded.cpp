@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "replay/trace/host_numbers.hpp"
 #include "replay/trace/match.hpp"
 #include "sim/base/error.hpp"
 
@@ -58,7 +59,7 @@ class RecordedReader {
   void take(RecordView record) {
     switch (record.type()) {
       case RecordType::kHost:
-        make_host(record.as<trace::Host>().host, std::string(record.text<trace::Host>()));
+        hosts_.of(record.as<trace::Host>().host, std::string(record.text<trace::Host>()));
         return;
       case RecordType::kThread:
         thread(record.as<trace::Thread>().thread).name = record.text<trace::Thread>();
@@ -105,6 +106,7 @@ class RecordedReader {
   }
 
   void finish() {
+    out_->hosts = hosts_.count();
     if (out_->hosts > kMostHosts) {
       throw InputError(fmt::format("{}: of more than {} hosts", out_->file, kMostHosts));
     }
@@ -119,16 +121,8 @@ class RecordedReader {
   }
 
  private:
-  void make_host(std::uint32_t name, const std::string& text) {
-    if (hosts_.contains(name)) return;
-    const auto known = host_names_.find(text);
-    hosts_[name] = !text.empty() && known != host_names_.end() ? known->second : out_->hosts++;
-    host_names_.emplace(text, hosts_[name]);
-  }
-
   void make_device(const trace::Device& made, const std::string& text) {
-    make_host(made.host, {});
-    const std::uint32_t host = hosts_[made.host];
+    const std::uint32_t host = hosts_.of(made.host);
     const auto known = std::find_if(out_->devices.begin(), out_->devices.end(), [&](const auto& d) {
       return !text.empty() && d.name == text && d.host == host;
     });
@@ -274,8 +268,7 @@ class RecordedReader {
 
   Recorded* out_;
   trace::Matcher matcher_;
-  std::map<std::uint32_t, std::uint32_t> hosts_;
-  std::map<std::string, std::uint32_t> host_names_;
+  trace::HostNumbers hosts_;
   std::map<std::uint32_t, std::size_t> threads_;
   std::map<std::uint32_t, std::size_t> devices_;
   std::map<std::uint32_t, std::size_t> pairs_;

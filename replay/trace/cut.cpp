@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "replay/trace/carried_losses.hpp"
+#include "replay/trace/host_numbers.hpp"
 #include "replay/trace/transform.hpp"
 #include "replay/trace/writer.hpp"
 #include "sim/base/error.hpp"
@@ -22,14 +23,17 @@ struct Objects {
 
 Objects objects_of(const std::string& path) {
   Objects objects;
+  HostNumbers hosts;
   TraceReader reader(path);
   while (const auto block = reader.next()) {
     objects.first_ns = std::min(objects.first_ns, block->head.first_ns);
     for_each_record(block->records, [&](RecordView record) {
-      if (record.type() == RecordType::kDevice) {
+      if (record.type() == RecordType::kHost) {
+        hosts.of(record.as<Host>().host, std::string(record.text<Host>()));
+      } else if (record.type() == RecordType::kDevice) {
         const auto device = record.as<Device>();
         objects.device_names[device.device] =
-            fmt::format("{}@{}", record.text<Device>(), device.host);
+            fmt::format("{}@{}", record.text<Device>(), hosts.of(device.host));
       } else if (record.type() == RecordType::kProtectionDomain) {
         const auto domain = record.as<ProtectionDomain>();
         objects.device_of_domain[domain.domain] = domain.device;

@@ -91,7 +91,7 @@ TEST_F(Transform, CutsByTimeAndByPair) {
   EXPECT_EQ(error_of([&] { cut_trace(file("a"), {.pairs = {9}}, file("e")); }),
             "no queue pair 9 in the trace; there are: 7, 8");
   EXPECT_EQ(error_of([&] { cut_trace(file("a"), {.devices = {"mlx5_1"}}, file("e")); }),
-            "no device 'mlx5_1' in the trace; there are: mlx5_0@1");
+            "no device 'mlx5_1' in the trace; there are: mlx5_0@0");
   EXPECT_FALSE(std::filesystem::exists(file("e")));
 }
 
