@@ -1,7 +1,6 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -50,9 +49,10 @@ void run(const CompareArguments& arguments, const Outputs& outputs) {
   if (!arguments.machine.empty()) machine = read_topology(arguments.machine, catalog);
   Comparison comparison =
       machine ? compare(table, *machine, options, catalog) : compare(table, options, catalog);
-  const std::span beside(options.set.begin() + std::ssize(params.set), options.set.end());
-  const TopologySpec* const one_machine = machine ? &*machine : nullptr;
-  add_intervals(comparison, intervals_of(params, one_machine, beside, comparison.notes));
+  const Beside beside{machine ? &*machine : nullptr,
+                      {options.set.begin() + std::ssize(params.set), options.set.end()},
+                      options.env};
+  add_intervals(comparison, intervals_of(params, beside, comparison.notes));
   if (arguments.json != "-" && arguments.csv != "-") {
     std::cout << comparison_text(comparison, view) << std::flush;
   }

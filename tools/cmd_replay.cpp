@@ -107,8 +107,8 @@ void run(const ReplayArguments& a) {
   std::vector<ScenarioSetting> settings = params.set;
   for (const ScenarioSetting& s : parse_settings(a.set, a.gpu)) settings.push_back(s);
   for (const ScenarioSetting& seed : seed_setting(parse_seed(a.seed))) settings.push_back(seed);
-  const Assembled on(read_topology(a.topology, make_catalog()), settings,
-                     replay::nodes_needed(recorded, a.map));
+  const TopologySpec machine = read_topology(a.topology, make_catalog());
+  const Assembled on(machine, settings, replay::nodes_needed(recorded, a.map));
   for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
   const replay::Ends ends(on.machine, recorded, a.map);
   const replay::Replay replayed = replay::simulate(
@@ -119,7 +119,11 @@ void run(const ReplayArguments& a) {
     std::cout << replay::replay_text(recorded, replayed, comparison, facts);
     if (!a.params.empty()) {
       Comparison rows = compared_rows(recorded, replayed);
-      add_intervals(rows, params.intervals);
+      const Beside beside{
+          &machine, {settings.begin() + std::ssize(params.set), settings.end()}, {}};
+      std::vector<std::string> notes;
+      add_intervals(rows, intervals_of(params, beside, notes));
+      for (const std::string& note : notes) std::cout << "# note: " << note << '\n';
       std::cout << intervals_text(rows);
     }
     std::cout << std::flush;

@@ -125,9 +125,20 @@ void run(const RunArguments& arguments, const Outputs& outputs) {
   options.timeline_of = timeline_of(arguments, scenario);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
   RunResult result = predict_told(arguments, scenario, machine, options, stopping, catalog);
-  std::vector<ScenarioSetting> beside = scenario.set;
-  beside.insert(beside.end(), options.set.begin() + std::ssize(params.set), options.set.end());
-  add_intervals(result, machine, intervals_of(params, &machine, beside, result.notes));
+  Beside beside{&machine, {}, scenario.env};
+  for (const ScenarioSetting& said : scenario.set) {
+    const auto replaces = [&said](const ScenarioSetting& fitted) { return fitted.key == said.key; };
+    if (std::ranges::none_of(params.set, replaces)) beside.set.push_back(said);
+  }
+  beside.set.insert(beside.set.end(), options.set.begin() + std::ssize(params.set),
+                    options.set.end());
+  for (const auto& [name, value] : options.env) beside.env[name] = value;
+  std::vector<std::string> left_out;
+  add_intervals(result, machine, intervals_of(params, beside, left_out));
+  result.notes.insert(result.notes.end(), left_out.begin(), left_out.end());
+  if (arguments.csv == "-") {  // rows have no place for it
+    for (const std::string& note : left_out) std::cerr << "note: " << note << '\n';
+  }
   const bool data_on_stdout =
       arguments.json == "-" || arguments.csv == "-" || arguments.trace == "-";
   if (!data_on_stdout) std::cout << table_text(result) << std::flush;

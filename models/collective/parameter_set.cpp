@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -76,6 +77,7 @@ void read_calibration(const Yaml& yaml, ParameterSet& out) {
   }
   out.machine_fnv1a = yaml.require("machine_fnv1a").text();
   for (const Yaml& item : yaml.require("set").items()) out.set_beside.push_back(item.text());
+  for (const Yaml& item : yaml.require("env").items()) out.env_beside.push_back(item.text());
   for (const Yaml& item : yaml.require("data").items()) {
     check_keys(item, kDataKeys);
     item.require("file").text();
@@ -85,6 +87,43 @@ void read_calibration(const Yaml& yaml, ParameterSet& out) {
     }
   }
 }
+
+/// Settings and variables by name, the last of each.
+class Said {
+ public:
+  void add(const std::string& name, const std::string& text) {
+    std::string plain = text;
+    std::erase(plain, ' ');
+    by_name_[name] = {plain, text};
+  }
+  void drop(const std::string& name) { by_name_.erase(name); }
+  /// What rows say themselves, and the default.
+  void drop_own(bool rows_say_launch) {
+    constexpr std::array<std::string_view, 16> kOfRows{
+        "nodes",       "nccl.algo",          "nccl.proto",         "nccl.channels",
+        "gpu.count",   "nic.count",          "nic.rate",           "wire.rate",
+        "nic.latency", "wire.seed",          "NCCL_ALGO",          "NCCL_PROTO",
+        "NCCL_DEBUG",  "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_P2P_DISABLE"};
+    for (const std::string_view name : kOfRows) by_name_.erase(std::string(name));
+    const auto launch = by_name_.find("nccl.launch");
+    if (launch == by_name_.end()) return;
+    if (rows_say_launch || launch->second.first == "nccl.launch=back-to-back") {
+      by_name_.erase(launch);
+    }
+  }
+  /// "gpu.copies=2 was not set ..."; "" if the other has all.
+  std::string what_is_not_in(const Said& other, const std::string& what) const {
+    for (const auto& [name, text] : by_name_) {
+      const auto at = other.by_name_.find(name);
+      if (at != other.by_name_.end() && at->second.first == text.first) continue;
+      return text.second + " " + what;
+    }
+    return "";
+  }
+
+ private:
+  std::map<std::string, std::pair<std::string, std::string>> by_name_;  // without blanks; as it is
+};
 
 }  // namespace
 
@@ -108,26 +147,31 @@ ParameterSet parse_parameter_set(const std::string& text, const std::string& fil
   return out;
 }
 
-ErrorIntervals intervals_of(const ParameterSet& params, const TopologySpec* machine,
-                            std::span<const ScenarioSetting> beside,
+ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
                             std::vector<std::string>& notes) {
   if (params.intervals.classes.empty() || params.machine_fnv1a.empty()) return params.intervals;
-  const auto leave_out = [&notes](const std::string& why) {
-    notes.push_back("the intervals of --params are left out: " + why);
-    return ErrorIntervals{};
-  };
-  if (machine != nullptr && fmt::format("{:016x}", machine->digest) != params.machine_fnv1a) {
-    return leave_out(machine->file + " is not the machine that it was fitted on");
+  std::string why;
+  if (beside.machine == nullptr) {
+    why = "rows that name their machines are of others than it was fitted on";
+  } else if (fmt::format("{:016x}", beside.machine->digest) != params.machine_fnv1a) {
+    why = beside.machine->file + " is not the machine that it was fitted on";
+  } else {
+    const auto& by = params.intervals.by;
+    const bool rows_say_launch = std::ranges::find(by, "launch") != by.end();
+    Said now;
+    for (const ScenarioSetting& s : beside.set) now.add(s.key, s.key + "=" + s.value);
+    for (const auto& [name, value] : beside.env) now.add(name, name + "=" + value);
+    Said then;
+    for (const std::string& s : params.set_beside) then.add(s.substr(0, s.find('=')), s);
+    for (const std::string& s : params.env_beside) then.add(s.substr(0, s.find('=')), s);
+    for (const ScenarioSetting& fitted : params.set) then.drop(fitted.key);  // where it began
+    for (Said* const each : {&now, &then}) each->drop_own(rows_say_launch);
+    why = now.what_is_not_in(then, "was not set when it was fitted");
+    if (why.empty()) why = then.what_is_not_in(now, "was set when it was fitted, and is not");
   }
-  constexpr std::array<std::string_view, 5> kOfRows{"nodes", "nccl.algo", "nccl.proto",
-                                                    "nccl.channels", "wire.seed"};
-  for (const ScenarioSetting& setting : beside) {
-    const std::string said = setting.key + "=" + setting.value;
-    if (std::ranges::find(kOfRows, setting.key) != kOfRows.end()) continue;
-    if (std::ranges::find(params.set_beside, said) != params.set_beside.end()) continue;
-    return leave_out(said + " was not set when it was fitted");
-  }
-  return params.intervals;
+  if (why.empty()) return params.intervals;
+  notes.push_back("the intervals of --params are left out: " + why);
+  return {};
 }
 
 std::vector<FormatSection> parameter_set_format() {

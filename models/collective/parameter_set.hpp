@@ -1,6 +1,6 @@
 #pragma once
 
-#include <span>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,13 +21,21 @@ struct ParameterSet {
   ErrorIntervals intervals{};
   std::string machine_fnv1a{};            ///< of the machine that it was fitted on; "": by hand
   std::vector<std::string> set_beside{};  ///< when it was fitted, KEY=VALUE
+  std::vector<std::string> env_beside{};  ///< likewise, NAME=VALUE
+};
+
+/// What is asked beside a set of parameters.
+struct Beside {
+  const TopologySpec* machine;  ///< null: rows name theirs
+  std::vector<ScenarioSetting> set;
+  std::map<std::string, std::string> env;
 };
 
 /// The intervals of a set, which hold with all else as it was: none where the machine is another
-/// one, or a setting beside the set was not there when it was fitted, which `notes` then say. A
-/// row's nodes, algorithm, protocol and channels are its own. `machine`: null where rows name it.
-ErrorIntervals intervals_of(const ParameterSet& params, const TopologySpec* machine,
-                            std::span<const ScenarioSetting> beside,
+/// one, or a setting or variable of NCCL is there that was not when it was fitted, or was and is
+/// not, which `notes` then say. What rows say themselves (nodes, algorithm, channels, NICs, ...) is
+/// theirs.
+ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
                             std::vector<std::string>& notes);
 
 /// Reads a file of parameters: a YAML map of `key: value`, as a scenario's `set`, by hand or as

@@ -294,14 +294,14 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   return is_tree(choice) ? of_trees(op, bytes, path, choice) : StandIn{};
 }
 
-/// Nodes whose steps a ring's sample runs, a power of two. On one switch all its nodes do alike, on
+/// Nodes whose steps a ring's sample runs. On one switch all its nodes do alike, on
 /// two leaves those of either, so that one of them, or half, run (fold).
 std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes,
                                            MemoryPath path, const Choice& choice) const {
-  if (path == MemoryPath::kHostStaged) {
-    const std::size_t gpus = sample.fabric.count(DeviceKind::kGpu);
-    return std::max(static_cast<std::uint32_t>(Sample::kMostStagedRingRanks / gpus),
-                    kLeastExtended);
+  const auto always_run =
+      static_cast<std::uint32_t>(Sample::kMostRingRanks / sample.fabric.count(DeviceKind::kGpu));
+  if (path == MemoryPath::kHostStaged || sample.stands_for <= always_run) {
+    return std::max(always_run, kLeastExtended);
   }
   const std::uint32_t nodes = sample.fabric.nodes();
   const std::uint32_t alike = sample.network && sample.network->has_two_leaves() ? 2 : nodes;

@@ -39,7 +39,7 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// A node's programs only take the steps of as many ranks as the cluster has. So they do in an
 /// all-to-all, whose rounds are the same for every node: what a node sends to so many others, each
 /// so many nodes away, it sends here to the few that there are. Both are exact but for the order of
-/// what happens at one instant. Beyond kMostRingTransfers and kMostAllToAll they stand for fewer
+/// what happens at one instant. Beyond kMostRingRanks and kMostAllToAll they stand for fewer
 /// nodes, which move as much for each, and the time is extended: each further node adds its steps
 /// or its round.
 ///
@@ -65,10 +65,11 @@ struct Sample {
   static constexpr std::uint32_t kOfAllToAlls = 2;   ///< nodes
   /// Nodes: a multiple of what a ring repeats itself by, not of a power of two of PAT's.
   static constexpr std::uint32_t kOfPat = 6;
-  /// Transfers of a ring's sample, of nodes that differ, that are run step by step: a second's.
+  /// Ranks whose ring the sample always runs step by step.
+  static constexpr std::size_t kMostRingRanks = 4096;
+  /// Of more ranks: transfers of nodes that differ, a second's. Host-staged as many as of
+  /// kMostRingRanks: such rings may settle after thousands of steps only (see the page).
   static constexpr double kMostRingTransfers = 1e6;
-  /// Host-staged, ranks: such rings may settle after thousands of steps only (see the page).
-  static constexpr std::size_t kMostStagedRingRanks = 4096;
   /// Ranks of PAT, likewise.
   static constexpr std::size_t kMostPatRanks = 4096;
   /// Ranks x GPUs that share a NIC whose all-to-all the sample runs round by round: sends wait for

@@ -276,7 +276,10 @@ std::optional<std::string> scope_of(const TopologySpec& spec, const std::string&
     if (device.name == name) return std::string(device.scope());
   }
   if (std::find(kTierNames.begin(), kTierNames.end(), name) == kTierNames.end()) return {};
-  if (spec.network.kind == NetworkSpec::Kind::kOneSwitch) refuse_tier(spec.network, name);
+  if (spec.network.kind == NetworkSpec::Kind::kOneSwitch) {
+    throw InputError(
+        "a one-switch network has no tiers: netswitch.KEY is its switch's (or network.kind first)");
+  }
   if (spec.network.kind == NetworkSpec::Kind::kNone) return {};
   return std::string(device_kind_name(DeviceKind::kNetSwitch));
 }

@@ -328,9 +328,15 @@ void drop(Fit& fit, Solution& start, const std::vector<std::size_t>& idle) {
 /// Of parameters that nobody named those that rows do not tell apart from the others, and those
 /// for which there are too few configurations.
 void drop_alike(Fit& fit, Solution& start, Calibration& out) {
-  const std::size_t configurations = moving_groups(start, fit.groups()).size();
-  const std::vector<std::size_t> kept =
-      told_apart(start.slopes, kStrongCorrelation, std::max(configurations, std::size_t{2}) - 1);
+  const auto configurations_of = [&](const std::vector<std::size_t>& kept) {
+    Solution with{start.point, start.residuals, {}};
+    for (const std::size_t k : kept) with.slopes.push_back(start.slopes[k]);
+    return moving_groups(with, fit.groups()).size();
+  };
+  std::vector<std::size_t> kept = told_apart(start.slopes, kStrongCorrelation);
+  while (kept.size() > 1 && kept.size() >= configurations_of(kept)) {
+    kept = told_apart(start.slopes, kStrongCorrelation, kept.size() - 1);
+  }
   std::vector<std::size_t> alike;
   for (std::size_t k = 0; k < start.point.size(); ++k) {
     if (!std::binary_search(kept.begin(), kept.end(), k)) alike.push_back(k);

@@ -26,7 +26,9 @@ constexpr std::array kParamFields{
     ParamField{{"at_bound", "true", "if so", "the value is at a bound of its declared range"},
                [](const FittedParam& p) { return p.at_bound ? Json(true) : Json(); }},
     ParamField{{"told_apart", "true or false", "", "whether the rows tell it apart from others"},
-               [](const FittedParam& p) { return Json(p.told_apart); }}};
+               [](const FittedParam& p) { return Json(p.told_apart); }},
+    ParamField{{"by_one", "true", "if so", "one configuration alone tells it: it has no error"},
+               [](const FittedParam& p) { return p.by_one ? Json(true) : Json(); }}};
 
 constexpr KeySpec kStandardError{
     "standard_error", "quantity or null", "",

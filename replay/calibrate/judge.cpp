@@ -87,19 +87,22 @@ std::string why_not_believed(const Calibration& calibration) {
   }
   if (after.median_abs >= before.median_abs) {
     return fmt::format(
-        "the median error of the rows held out does not fall: {:.2f} % with the starting values, "
+        "the median error of the rows held out that the fitted values move does not fall: {:.2f} % "
+        "with the starting values, "
         "{:.2f} % with the fitted ones",
         before.median_abs * 100, after.median_abs * 100);
   }
   if (after.median_abs > kHopelessMedian) {
     return fmt::format(
-        "the median error of the rows held out, {:.2f} %, is over {} %: no values make up for "
+        "the median error of the rows held out that the fitted values move, {:.2f} %, is over {} "
+        "%: no values make up for "
         "that; are the times of this machine?",
         after.median_abs * 100, kHopelessMedian * 100);
   }
   if (after.median_abs > kMostMedian && after.median_abs > kMostMedianRatio * of_fitted) {
     return fmt::format(
-        "the median error of the rows held out, {:.2f} %, is over {} times that of the fitted "
+        "the median error of the rows held out that the fitted values move, {:.2f} %, is over {} "
+        "times that of the fitted "
         "rows, {:.2f} %, and over {} %",
         after.median_abs * 100, kMostMedianRatio, of_fitted * 100, kMostMedian * 100);
   }

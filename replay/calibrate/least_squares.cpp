@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -178,30 +179,37 @@ struct Jackknife {
   std::vector<bool> by_one;       ///< which one group alone tells
 };
 
-/// (g - 1) / g of the sum of squares of what a coordinate moves by without each of the g groups
-/// that move it.
+/// (g - 1) / g of the sum of squares of what a coordinate moves by without each group, itself or as
+/// others do that it is told apart from by them; g groups move it itself. `all`: of all groups.
 Jackknife jackknife_of(const Squares& squares, const Solution& at,
-                       const std::vector<std::size_t>& groups, const MatrixXd& curve) {
+                       const std::vector<std::size_t>& groups, const MatrixXd& curve,
+                       const Inverse& all) {
+  constexpr double kHardly = kFlattest * kFlattest;  // of a coordinate's curve is as good as none
   const auto n = static_cast<std::size_t>(curve.rows());
+  const std::set<std::size_t> names(groups.begin(), groups.end());
+  std::map<std::size_t, MatrixXd> own;
+  for (const std::size_t group : names) own[group] = loss_curve(squares, groups, group);
   const MatrixXd pulls = group_pulls(squares, at, groups);
-  std::vector<double> sums(n, 0.0);
   std::vector<double> counts(n, 0.0);
   Jackknife out{std::vector<double>(n, 0.0), std::vector<bool>(n, false)};
-  for (const std::size_t group : std::set<std::size_t>(groups.begin(), groups.end())) {
-    const MatrixXd own = loss_curve(squares, groups, group);
-    const Inverse others = inverse_of(curve - own);
+  for (const std::size_t group : names) {
+    MatrixXd rest = MatrixXd::Zero(curve.rows(), curve.cols());  // not a difference, which rounds
+    for (const auto& [other, of_other] : own) {
+      if (other != group) rest += of_other;
+    }
+    const Inverse others = inverse_of(rest);
     const VectorXd moved = others.matrix * pulls.row(index(group)).transpose();
     for (std::size_t k = 0; k < n; ++k) {
       const Index at_k = index(k);
-      if (own(at_k, at_k) == 0 && pulls(index(group), at_k) == 0) continue;
-      if (!others.told_apart[k]) out.by_one[k] = true;
-      sums[k] += moved[at_k] * moved[at_k];
-      counts[k] += 1;
+      const bool is_told = others.told_apart[k] && rest(at_k, at_k) > kHardly * curve(at_k, at_k);
+      if (all.told_apart[k] && !is_told) out.by_one[k] = true;
+      out.variances[k] += moved[at_k] * moved[at_k];
+      if (own[group](at_k, at_k) > 0 || pulls(index(group), at_k) != 0) counts[k] += 1;
     }
   }
   for (std::size_t k = 0; k < n; ++k) {
-    if (counts[k] < 2) out.by_one[k] = true;
-    out.variances[k] = sums[k] * (counts[k] - 1) / std::max(counts[k], 1.0);
+    if (counts[k] < 2) out.by_one[k] = all.told_apart[k];
+    out.variances[k] *= (counts[k] - 1) / std::max(counts[k], 1.0);
   }
   return out;
 }
@@ -296,8 +304,9 @@ Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size
   if (along.empty()) return out;
   const Squares squares = squares_at(solution, along);
   const MatrixXd curve = loss_curve(squares, groups);
-  const auto [inverse, told_apart] = inverse_of(curve);
-  const Jackknife jackknife = jackknife_of(squares, solution, groups, curve);
+  const Inverse all = inverse_of(curve);
+  const auto& [inverse, told_apart] = all;
+  const Jackknife jackknife = jackknife_of(squares, solution, groups, curve, all);
   for (std::size_t i = 0; i < along.size(); ++i) {
     out.told_apart[along[i]] = told_apart[i];
     out.by_one[along[i]] = told_apart[i] && jackknife.by_one[i];

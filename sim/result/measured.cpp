@@ -275,7 +275,7 @@ double factor_of(const MeasuredRow& row) {
 void check_same(std::string_view column, double said, double by_others) {
   constexpr double kFactor = 1.5;
   constexpr double kRounded = 0.02;  // GB/s, as nccl-tests prints small ones
-  if (said == 0 || std::abs(said - by_others) <= kRounded) return;
+  if (said == 0 || by_others == 0 || std::abs(said - by_others) <= kRounded) return;
   if (said <= by_others * kFactor && said * kFactor >= by_others) return;
   throw InputError(fmt::format("{} is {}, but by the row's other columns {}", column,
                                format_number(said), format_number(by_others)));

@@ -154,6 +154,29 @@ TEST(UncertaintyOf, OneGroupAloneHasNoError) {
   EXPECT_FALSE(got.standard_errors[1].has_value());
 }
 
+// The second coordinate is told by itself, the first only beside it: as much as the second errs, so
+// does the first, and where one group alone tells the second, nothing tells the first without it.
+TEST(UncertaintyOf, ACoordinateErrsWithThoseItIsToldApartFrom) {
+  const std::vector<double> of_b{0.05, -0.04, 0.02, -0.05};  // by group, in each of its ten rows
+  const auto residuals = [&](const Point& p) -> std::optional<Point> {
+    Point out;
+    for (const double of_sum : {0.001, -0.002, 0.001, 0.0}) out.push_back(p[0] + p[1] - of_sum);
+    for (const double value : of_b) out.insert(out.end(), 10, p[1] - value);
+    return out;
+  };
+  std::vector<std::size_t> groups{0, 1, 2, 3};
+  for (std::size_t g = 4; g < 8; ++g) groups.insert(groups.end(), 10, g);
+  const Solution at = solved(residuals, {1, 1});
+  const Uncertainty got = uncertainty_of(at, groups, kPlane);
+  double squares = 0;
+  for (const double value : of_b) squares += std::pow(value - (-0.02 / 4), 2);
+  // Eight groups move it, four of which tell it: a bit more than the error of a mean of four.
+  EXPECT_NEAR(got.standard_errors[1].value() / std::sqrt(squares / 3 / 4), 1, 0.1);
+  EXPECT_GT(got.standard_errors[0].value(), std::sqrt(squares / 3 / 4));
+  std::fill(groups.begin() + 4, groups.end(), 4);
+  EXPECT_THAT(uncertainty_of(at, groups, kPlane).by_one, ElementsAre(true, true));
+}
+
 // Two groups whose pulls even out are no surer than their rows are.
 TEST(UncertaintyOf, FewGroupsAreNoSurerThanTheirRows) {
   const Point y{0.01, -0.02, 0.03, -0.02, 0.03, 0.01};

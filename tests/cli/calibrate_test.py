@@ -121,7 +121,18 @@ class Calibrate(CliTest):
                                           "set: {nccl.algo: Ring, nccl.proto: Simple}\n")
         rows = list(csv.DictReader(io.StringIO(self.ok("run", "s.yaml", "--params", "p.yaml", "--csv", "-"))))
         self.assertLess(float(rows[0]["low_us"]), float(rows[0]["high_us"]))
-        self.assertNotIn("low_us", self.ok("run", "s.yaml", "--params", "p.yaml", "--launch", "single", "--csv", "-"))
+        run = weft("run", "s.yaml", "--params", "p.yaml", "--launch", "single", "--csv", "-", cwd=self.here)
+        self.assertNotIn(b"low_us", run.stdout)
+        self.assertEqual(run.stderr.decode(), "note: the intervals of --params are left out: nccl.launch=single was not set "
+                                              "when it was fitted\n")
+        text = (self.here / "s.yaml").read_text().replace("set: {", "set: {nccl.launch_simple: 9 us, ")
+        (self.here / "s.yaml").write_text(text)
+        self.assertIn("low_us", self.ok("run", "s.yaml", "--params", "p.yaml", "--csv", "-"))
+        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "q.yaml", "--by", "transport", "--set", "gpu.nvlink_rate=25 GB/s")
+        text = self.ok("compare", "made.csv", *MACHINE, "--params", "q.yaml")
+        self.assertIn("left out: gpu.nvlink_rate=25 GB/s was set when it was fitted, and is not", text)
+        self.assertIn("# intervals", self.ok("compare", "made.csv", *MACHINE, "--params", "q.yaml", "--set",
+                                             "gpu.nvlink_rate=25GB/s"))
 
     def test_ranges_make_classes_in_json_too(self):
         classes = self.calibrated("--by", "size")["fitted"]["classes"]

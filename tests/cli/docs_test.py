@@ -320,7 +320,7 @@ workload: {{op: incast, bytes: 8 KiB}}
                          "".join(f"{row},{time['predicted_us']}\n" for row, time in zip(rows, times)))
         seen = self.seen(weft("calibrate", str(table), *machine, "--fit", "nccl.launch_ll", "--by", "op", "--json", "-"))
         sections = self.sections("## Keys of a calibration")
-        for path, key in (("", "refused"), ("parameters[]", "at_bound"), ("rows[]", "stall")):
+        for path, key in (("", "refused"), ("parameters[]", "at_bound"), ("parameters[]", "by_one"), ("rows[]", "stall")):
             sections[path].remove(key)  # not here
         sections.pop("correlations[]")
         sections["rows[]"] |= self.sections("## Measured tables")[""]
