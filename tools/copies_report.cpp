@@ -157,24 +157,20 @@ std::string CopiesRun::run_pairs(Bytes size) {
 }
 
 std::string copies_csv(const CopiesReport& report) {
-  const std::array<std::string, 12> head{"test", "from",       "to",         "kind",
-                                         "by",   "bytes",      "copies",     "time_us",
-                                         "GBps", "limited_by", "forth_GBps", "back_GBps"};
+  const std::array<std::string, 10> head{"test",  "from",   "to",      "kind", "by",
+                                         "bytes", "copies", "time_us", "GBps", "limited_by"};
   std::string out = csv_line(head);
   for (const CopyRow& row : report.rows) {
-    const std::array<std::string, 12> cells{
-        row.test,
-        row.from,
-        row.to,
-        row.kind,
-        report.request.by,
-        fmt::format("{}", row.bytes.count()),
-        fmt::format("{}", row.copies),
-        fmt::format("{}", row.time.as_us()),
-        fmt::format("{}", row.rate.as_gigabytes_per_s()),
-        limit_text(row),
-        fmt::format("{}", row.forth.as_gigabytes_per_s()),
-        row.back ? fmt::format("{}", row.back->as_gigabytes_per_s()) : ""};
+    const std::array<std::string, 10> cells{row.test,
+                                            row.from,
+                                            row.to,
+                                            row.kind,
+                                            report.request.by,
+                                            fmt::format("{}", row.bytes.count()),
+                                            fmt::format("{}", row.copies),
+                                            fmt::format("{}", row.time.as_us()),
+                                            fmt::format("{}", row.rate.as_gigabytes_per_s()),
+                                            limit_text(row)};
     out += csv_line(cells);
   }
   return out;

@@ -146,7 +146,7 @@ class CopyRow:
     bytes       of a copy, each way
     copies      that were simulated, one after another, each way
     time_us     microseconds, of a copy
-    GBps        1e9 bytes/s of payload, both ways together
+    GBps        1e9 bytes/s of payload; of both ways twice that of the slower
     limited_by  causes, largest first
     """
 
