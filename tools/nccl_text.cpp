@@ -110,34 +110,18 @@ std::string paths_text(const NcclNodeView& view) {
   return out;
 }
 
-/// The distance as it is before NCCL diverts the traffic of a declined pair through a CPU.
-NcclPathType stated_distance(const NcclDecisions& decisions, const NcclGdr& gdr) {
-  NcclPathType distance = gdr.check.distance;
-  if (gdr.check.enabled) return distance;
-  for (const NcclNodeView& view : decisions.views) {
-    const int gpu = view.system.gpu_of_rank(gdr.rank);
-    for (int net = 0; gpu >= 0 && net < view.system.count(kNet); ++net) {
-      if (view.system.node(kNet, net).net.dev != gdr.net_dev) continue;
-      distance = std::min(distance, view.paths.plain_net_type(gpu, net));
-    }
-  }
-  return distance;
-}
-
-std::string gdr_line(const NcclDecisions& decisions, const NcclGdr& gdr,
-                     const std::string& directions) {
+std::string gdr_line(const NcclGdr& gdr, const std::string& directions) {
   const NcclGdrCheck& check = gdr.check;
   std::string out = fmt::format("GPU Direct RDMA {} for GPU {} / HCA {}",
                                 check.enabled ? "Enabled" : "Disabled", gdr.rank, gdr.net_dev);
   if (!check.measured) return out + ", " + directions + ": " + check.why + "\n";
-  const NcclPathType distance = stated_distance(decisions, gdr);
-  const std::string_view name = nccl_path_type_name(distance);
+  const std::string_view name = nccl_path_type_name(check.needed);
   out += fmt::format(" (distance {} {} {}), {}", name, check.enabled ? "<=" : ">",
                      nccl_path_type_name(check.limit), directions);
   if (check.enabled) {
     out += check.pci_mode ? " mode PCI" : " mode Default";
     if (gdr.flush) out += ", flush after receives";
-  } else if (distance <= NcclPathType::kSys) {
+  } else if (check.needed <= NcclPathType::kSys) {
     out += fmt::format("; NCCL_NET_GDR_LEVEL={} would allow it", name);
   }
   return out + "\n";
@@ -152,7 +136,7 @@ std::string gdr_text(const NcclDecisions& decisions) {
                        all[i + 1].net_dev == all[i].net_dev &&
                        all[i + 1].check.enabled == all[i].check.enabled &&
                        all[i + 1].check.measured == all[i].check.measured;
-    out += gdr_line(decisions, all[i], alike ? "read 0/1" : (all[i].read ? "read 1" : "read 0"));
+    out += gdr_line(all[i], alike ? "read 0/1" : (all[i].read ? "read 1" : "read 0"));
     if (alike) ++i;
   }
   return out;

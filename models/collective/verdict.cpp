@@ -92,7 +92,7 @@ DeviceId nic_of(const Fabric& fabric, const NcclDecisions& decisions, int dev) {
 std::string what_allowing_brings(const NcclGdr& declined, const std::vector<ResultRow>& rows) {
   if (!declined.check.measured) return "";
   std::string out = fmt::format("; NCCL_NET_GDR_LEVEL={} would allow it",
-                                nccl_path_type_name(declined.check.distance));
+                                nccl_path_type_name(declined.check.needed));
   const ResultRow* gdr = largest(rows, "gdr");
   const ResultRow* now = largest(rows, "nccl");
   if (now == nullptr) now = largest(rows, "host-staged");

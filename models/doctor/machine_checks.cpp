@@ -210,7 +210,7 @@ Outcome check_guest(const Patient& patient) {
   if (patient.decided() == nullptr) return not_known(patient.why_not(), "weft nccl MACHINE");
   std::vector<NcclGdr> declined = patient.decided()->run().by_rings.declined;
   std::erase_if(declined, [](const NcclGdr& each) {
-    return !each.check.measured || each.check.distance > NcclPathType::kSys;
+    return !each.check.measured || each.check.needed > NcclPathType::kSys;
   });
   if (declined.empty()) {
     return not_known(
@@ -218,7 +218,7 @@ Outcome check_guest(const Patient& patient) {
         "on the host: sudo lspci -vvv (ATSCtl); cat /proc/cmdline");
   }
   const auto farthest = std::ranges::max_element(
-      declined, {}, [](const NcclGdr& each) { return each.check.distance; });
+      declined, {}, [](const NcclGdr& each) { return each.check.needed; });
   const Fact* const unused = gdr_seen(patient, false);
   const std::string off = fmt::format("NCCL leaves GPUDirect RDMA off (gpu{}: {})", farthest->rank,
                                       farthest->check.why);
@@ -232,10 +232,10 @@ Outcome check_guest(const Patient& patient) {
   finding.remedy = fmt::format(
       "give NCCL the host's tree (NCCL_TOPO_FILE, of the cloud's image) and devices ATS; "
       "NCCL_NET_GDR_LEVEL={} alone turns it on, too",
-      nccl_path_type_name(farthest->check.distance));
+      nccl_path_type_name(farthest->check.needed));
   finding.evidence.push_back(quote_of(*guest));
   finding.evidence.push_back(quote_of(*unused));
-  finding.mend.env["NCCL_NET_GDR_LEVEL"] = nccl_path_type_name(farthest->check.distance);
+  finding.mend.env["NCCL_NET_GDR_LEVEL"] = nccl_path_type_name(farthest->check.needed);
   finding.mend.by_rule = true;
   return found({std::move(finding)});
 }

@@ -263,6 +263,13 @@ class Shown(CliTest):
         shown = json.loads(self.ok("show", FEW_NICS, "--format", "json", *arguments))
         return next((p["nccl_default"], p["why"]) for p in shown["pairs"] if (p["gpu"], p["nic"]) == pair)
 
+    def test_a_low_level_is_lifted_by_the_distance_before_traffic_was_diverted(self):
+        topology = "../../topologies/hgx-h100-8nic.yaml"
+        for command in ("show", "nccl"):
+            text = self.ok(command, topology, "--env", "NCCL_NET_GDR_LEVEL=LOC")
+            self.assertIn("NCCL_NET_GDR_LEVEL=PIX would allow it", text)
+            self.assertNotIn("NCCL_NET_GDR_LEVEL=PHB would allow it", text)
+
     def test_what_a_variable_that_it_names_would_do(self):
         declined = (False, "distance PHB > PXB; NCCL_NET_GDR_LEVEL=PHB would allow it")
         self.assertEqual(self.pair(), (True, "PXN by gpu2: distance PIX <= PXB"))

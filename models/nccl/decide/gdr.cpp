@@ -57,7 +57,7 @@ GdrDecision NcclGdrRule::decided(int gpu, int net) const {
     if (proxy != gpu && place == proxy) why = "PXN by " + name + ": " + why;
   }
   const bool by_distance = !check.enabled && check.measured;
-  if (by_distance) why += allowed_by(std::string(nccl_path_type_name(check.distance)));
+  if (by_distance) why += allowed_by(std::string(nccl_path_type_name(check.needed)));
   return {check.enabled, why};
 }
 

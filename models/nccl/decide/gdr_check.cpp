@@ -1,5 +1,6 @@
 #include "models/nccl/decide/gdr_check.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace weft {
@@ -65,6 +66,8 @@ NcclGdrCheck check_gdr(const NcclSystem& system, const NcclPaths& paths, const N
   const NcclPathType distance = paths.at(node_of_gpu(system, reader), kNet, net).type;
   check.distance = distance_with_c2c(distance, to_cpu, env, system.release);
   check.enabled = check.distance <= check.limit;
+  check.needed =
+      check.enabled ? check.distance : std::min(check.distance, paths.plain_net_type(gpu, net));
   check.why = "distance " + std::string(nccl_path_type_name(check.distance)) +
               (check.enabled ? " <= " : " > ") + std::string(nccl_path_type_name(check.limit));
   check.pci_mode = check.enabled && to_cpu == kC2c && check.distance != kC2c && distance != kP2c;

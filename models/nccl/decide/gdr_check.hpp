@@ -13,6 +13,8 @@ struct NcclGdrCheck {
       false};  ///< distance and limit decided; else a flag did, before they were looked at
   NcclPathType distance{NcclPathType::kDis};  ///< of the GPU that talks to the NIC (PXN: the proxy)
   NcclPathType limit{NcclPathType::kPxb};
+  /// A limit that would allow it: the distance before its traffic was diverted through a CPU.
+  NcclPathType needed{NcclPathType::kDis};
   bool pci_mode{false};  ///< on a C2C machine: mapped through PCIe
   std::string why;       ///< "distance PHB > PXB", "the NIC offers no GDR", ...
 };

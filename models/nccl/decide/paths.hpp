@@ -46,8 +46,12 @@ struct NcclPaths {
   NcclPath& at(int from, NcclNodeType type, int index) {
     return from_node[static_cast<std::size_t>(from)][slot(type, index)];
   }
+  /// kDis while the paths are being found.
   NcclPathType plain_net_type(int gpu, int net) const {
-    return plain_net_types[static_cast<std::size_t>(gpu)][static_cast<std::size_t>(net)];
+    const auto g = static_cast<std::size_t>(gpu);
+    const auto n = static_cast<std::size_t>(net);
+    const bool is_known = g < plain_net_types.size() && n < plain_net_types[g].size();
+    return is_known ? plain_net_types[g][n] : NcclPathType::kDis;
   }
   std::size_t slot(NcclNodeType type, int index) const {
     return static_cast<std::size_t>(first[static_cast<std::size_t>(type)]) +
