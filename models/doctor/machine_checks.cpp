@@ -217,8 +217,8 @@ Outcome check_guest(const Patient& patient) {
         "it shows no PCIe switches, and what the host's IOMMU translates no guest shows",
         "on the host: sudo lspci -vvv (ATSCtl); cat /proc/cmdline");
   }
-  const auto farthest = std::ranges::max_element(
-      declined, {}, [](const NcclGdr& each) { return each.check.needed; });
+  const auto farthest =
+      std::ranges::max_element(declined, {}, [](const NcclGdr& each) { return each.check.needed; });
   const Fact* const unused = gdr_seen(patient, false);
   const std::string off = fmt::format("NCCL leaves GPUDirect RDMA off (gpu{}: {})", farthest->rank,
                                       farthest->check.why);
