@@ -48,7 +48,8 @@ void run(const CopiesArguments& arguments) {
                      settings, 1);
   for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
   const std::string unused = no_effect_on("copies", parse_settings(arguments.set),
-                                          {"dcqcn", "explain", "nccl", "netswitch", "nic", "wire"});
+                                          {"core", "dcqcn", "explain", "leaf", "nccl", "netswitch",
+                                           "network", "nic", "nodes", "spine", "wire"});
   if (!unused.empty()) std::cerr << "note: " << unused << '\n';
   CopiesRun copies(on, arguments.request, sizes);
   if (!copies.note().empty()) std::cerr << "note: " << copies.note() << '\n';

@@ -37,7 +37,7 @@ struct FittedParam {
   ParamSpec spec;
   double start{0};
   double value{0};
-  /// Absent at a bound, and where rows do not tell it apart.
+  /// Absent at a bound, where rows do not tell it apart, and where one configuration alone does.
   std::optional<double> standard_error{};
   bool told_apart{true};  ///< from the other parameters, by the rows that were fitted
   bool by_one{false};     ///< only one configuration's rows tell it: it has no error

@@ -19,7 +19,9 @@ namespace weft {
 /// could be filled by what its flows could take at most (`could_fill`): a trunk is not followed
 /// while what fits through its branches cannot fill it. A flow whose limiter is
 /// undisturbed is frozen where it was; a flow whose rate comes out as before disturbs nothing
-/// further. The result is that of maxmin_rates, to a relative 1e-12.
+/// further. The result is that of maxmin_rates, to a relative 1e-11.
+///
+/// Of servers that fill at one level the first on a flow's route is its limiter.
 ///
 /// All flows that one server limits run at one level, the same to the bit. So what a solve
 /// changed is told by server, level(), but for the few flows that another limiter holds than
