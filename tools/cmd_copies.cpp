@@ -47,9 +47,9 @@ void run(const CopiesArguments& arguments) {
   const Assembled on(with_large_buffers(read_topology(arguments.topology, catalog), catalog),
                      settings, 1);
   for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
-  const std::string unused = no_effect_on("copies", parse_settings(arguments.set),
-                                          {"core", "dcqcn", "explain", "leaf", "nccl", "netswitch",
-                                           "network", "nic", "nodes", "spine", "wire"});
+  const std::string unused =
+      no_effect_on("copies", parse_settings(arguments.set), on.machine,
+                   {"dcqcn", "explain", "nccl", "netswitch", "network", "nic", "nodes", "wire"});
   if (!unused.empty()) std::cerr << "note: " << unused << '\n';
   CopiesRun copies(on, arguments.request, sizes);
   if (!copies.note().empty()) std::cerr << "note: " << copies.note() << '\n';

@@ -84,7 +84,7 @@ void run(const PerftestArguments& arguments) {
   const Assembled on(read_topology(arguments.topology, make_catalog()), settings,
                      perftest_nodes(options));
   for (const std::string& note : on.fabric.spec().notes) tell(note);
-  tell(no_effect_on("perftest", parse_settings(arguments.set), {"explain", "nccl"}));
+  tell(no_effect_on("perftest", parse_settings(arguments.set), on.machine, {"explain", "nccl"}));
 
   const PerftestEnds ends = perftest_ends(on.machine, options);
   tell(without_effect(request, options));

@@ -61,7 +61,7 @@ ScenarioSetting read_value(const std::string& key, const Yaml& yaml) {
   return out;
 }
 
-/// It changes no prediction, but a file that is damaged here is damaged.
+/// What the set was fitted to. All of it is looked at: a file that is damaged here is damaged.
 void read_calibration(const Yaml& yaml, ParameterSet& out) {
   check_keys(yaml, kCalibrationKeys);
   for (const KeySpec& key : kCalibrationKeys) {

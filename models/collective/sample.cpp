@@ -294,8 +294,8 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   return is_tree(choice) ? of_trees(op, bytes, path, choice) : StandIn{};
 }
 
-/// Nodes whose steps a ring's sample runs. On one switch all its nodes do alike, on
-/// two leaves those of either, so that one of them, or half, run (fold).
+/// Nodes whose steps a ring's sample runs. On one switch all its nodes do alike, on two leaves
+/// those of either, so that one of them, or half, run (fold).
 std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes,
                                            MemoryPath path, const Choice& choice) const {
   const auto always_run =

@@ -312,11 +312,11 @@ void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFac
 }
 
 std::string no_effect_on(std::string_view what, const std::vector<ScenarioSetting>& settings,
-                         std::initializer_list<std::string_view> scopes) {
+                         const Machine& machine, std::initializer_list<std::string_view> scopes) {
   std::vector<std::string> keys;
   for (const ScenarioSetting& s : settings) {
-    std::string_view scope = std::string_view(s.key).substr(0, s.key.find_first_of(".@"));
-    while (!scope.empty() && scope.back() >= '0' && scope.back() <= '9') scope.remove_suffix(1);
+    const std::string key = declared_key(s.key, machine);
+    const std::string_view scope = std::string_view(key).substr(0, key.find('.'));
     if (std::ranges::find(scopes, scope) != scopes.end()) keys.push_back(s.key);
   }
   if (keys.empty()) return "";

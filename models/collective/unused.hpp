@@ -29,7 +29,7 @@ void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFac
 /// "no effect on copies: nccl.algo, nic3.rate": the settings of what takes no part there, by the
 /// scopes of their parameters; "" without any.
 std::string no_effect_on(std::string_view what, const std::vector<ScenarioSetting>& settings,
-                         std::initializer_list<std::string_view> scopes);
+                         const Machine& machine, std::initializer_list<std::string_view> scopes);
 /// A rate of the network's links that the user set and that is beyond that of all NICs (of a NIC's
 /// beyond the network's settle() says it), and one of NICs that their PCIe links do not carry; a
 /// single switch that carries less than the NICs that it joins.

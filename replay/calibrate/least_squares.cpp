@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -214,18 +215,12 @@ Jackknife jackknife_of(const Squares& squares, const Solution& at,
   return out;
 }
 
-/// A coordinate's variance by Huber's sandwich, were each residual's error its own: times n / (n -
-/// 1) for the n residuals that move it.
-double sandwich_of(const Squares& squares, const Solution& at, const MatrixXd& inverse, Index k) {
-  double sum = 0;
-  double count = 0;
-  for (Index i = 0; i < squares.slopes.rows(); ++i) {
-    if (squares.slopes(i, k) != 0) count += 1;
-    const double moved = inverse.row(k).dot(squares.slopes.row(i)) * squares.weights[i] *
-                         at.residuals[static_cast<std::size_t>(i)];
-    sum += moved * moved;
-  }
-  return sum * count / std::max(count - 1, 1.0);
+/// A coordinate's variance by Huber's sandwich, were each residual's error its own, as `pulls` has
+/// them: times n / (n - 1) for the n residuals that move it.
+double sandwich_of(const Squares& squares, const MatrixXd& pulls, const MatrixXd& inverse,
+                   Index k) {
+  const auto count = static_cast<double>((squares.slopes.col(k).array() != 0).count());
+  return (pulls * inverse.col(k)).squaredNorm() * count / std::max(count - 1, 1.0);
 }
 
 }  // namespace
@@ -307,11 +302,14 @@ Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size
   const Inverse all = inverse_of(curve);
   const auto& [inverse, told_apart] = all;
   const Jackknife jackknife = jackknife_of(squares, solution, groups, curve, all);
+  std::vector<std::size_t> each(groups.size());
+  std::iota(each.begin(), each.end(), std::size_t{0});
+  const MatrixXd pulls = group_pulls(squares, solution, each);
   for (std::size_t i = 0; i < along.size(); ++i) {
     out.told_apart[along[i]] = told_apart[i];
     out.by_one[along[i]] = told_apart[i] && jackknife.by_one[i];
     if (told_apart[i] && !jackknife.by_one[i]) {
-      const double apart = sandwich_of(squares, solution, inverse, index(i));
+      const double apart = sandwich_of(squares, pulls, inverse, index(i));
       out.standard_errors[along[i]] = std::sqrt(std::max(jackknife.variances[i], apart));
     }
     for (std::size_t j = 0; j < along.size(); ++j) {
