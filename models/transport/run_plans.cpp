@@ -66,7 +66,7 @@ std::vector<RunOutcome> run_jobs(const Machine& machine, std::span<const Plan> p
   Runner runner(transport, events, causes);
   for (std::size_t p = 0; p < plans.size(); ++p) {
     transport.set_share(shares[p]);  // of what is opened from here on
-    runner.add(plans[p]);
+    runner.add(plans[p], nullptr, stop);
   }
   runner.run(stop);
   std::vector<RunOutcome> out;

@@ -91,7 +91,7 @@ GraphRun PreparedGraph::run(CauseTable& causes) const {
   FluidTransport transport(machine_, events, causes, folded_ ? folded_->servers : ServerClasses{});
   Runner runner(transport, events, causes);
   Watch watch(events, plan_, folded_ ? folded_->flags : std::vector<FlagIndex>{});
-  runner.add(runs(), &watch);
+  runner.add(runs(), &watch, options_.stop);
   try {
     runner.run(options_.stop, who_hears());
   } catch (const PlanStuck&) {

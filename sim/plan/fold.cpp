@@ -63,14 +63,15 @@ constexpr std::size_t kMostEdges = 1'000'000'000;
 /// A plan's graph, its partition, and the plan that one of each class makes.
 class Folder {
  public:
-  Folder(const Plan& plan, const Footprints& footprints, const std::vector<ActorIndex>& sides = {})
-      : plan_{plan}, graph_{plan, footprints, sides} {}
+  Folder(const Plan& plan, const Footprints& footprints, const Stop* stop,
+         const std::vector<ActorIndex>& sides = {})
+      : plan_{plan}, graph_{plan, footprints, sides, stop}, stop_{stop} {}
 
-  std::optional<Folded> fold(const Stop* stop) {
+  std::optional<Folded> fold() {
     std::size_t edges = graph_.graph().edge_count();
     if (edges > kMostEdges) return std::nullopt;
     const auto goes_on = [&](std::size_t more) {
-      if (stop != nullptr) stop->check();
+      if (stop_ != nullptr) stop_->check();
       return (edges += more) <= kMostEdges;
     };
     do {
@@ -285,6 +286,7 @@ class Folder {
 
   const Plan& plan_;
   PlanGraph graph_;
+  const Stop* stop_;
   Partition partition_;
   std::vector<std::uint32_t> first_;  // by class: the node that stands for it
 };
@@ -292,7 +294,7 @@ class Folder {
 }  // namespace
 
 std::optional<Folded> fold(const Plan& plan, const Footprints& footprints, const Stop* stop) {
-  return Folder(plan, footprints).fold(stop);
+  return Folder(plan, footprints, stop).fold();
 }
 
 std::optional<FoldedPlans> fold(std::span<const Plan> plans, const Footprints& footprints,
@@ -306,8 +308,8 @@ std::optional<FoldedPlans> fold(std::span<const Plan> plans, const Footprints& f
     sides.push_back(begins.back().actors);
   }
   begins.push_back(end_of(whole));
-  Folder folder(whole, footprints, sides);
-  std::optional<Folded> folded = folder.fold(stop);
+  Folder folder(whole, footprints, stop, sides);
+  std::optional<Folded> folded = folder.fold();
   if (!folded) return std::nullopt;
   FoldedPlans out{{}, std::move(folded->servers)};
   for (std::size_t i = 0; i < plans.size(); ++i) {

@@ -69,9 +69,10 @@ std::vector<std::size_t> run_begins(const std::vector<Instruction>& code) {
 }
 
 PlanGraph::PlanGraph(const Plan& plan, const Footprints& footprints,
-                     const std::vector<ActorIndex>& sides)
+                     const std::vector<ActorIndex>& sides, const Stop* stop)
     : plan_{plan},
       footprints_{footprints},
+      stop_{stop},
       server_nodes_(footprints.server_count(), kNoIndex),
       servers_of_flags_{servers_of_flags(plan)},
       by_queue_pair_{flags_with_queue_pairs()},
@@ -262,6 +263,7 @@ void PlanGraph::add_move(std::uint32_t node, WalkIndex walk, std::uint32_t mover
 }
 
 PlanGraph::Path PlanGraph::path(Footprint footprint) {
+  if (stop_ != nullptr) stop_->check();
   const std::uint32_t node = graph_.add_node(combined(7, footprint.alone));
   for (const Footprint::Use& use : footprint.uses) {
     path_uses_.push_back({node, server_node(use.server), use.weight});

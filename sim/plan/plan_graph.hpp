@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/stop.hpp"
 #include "sim/plan/equitable.hpp"
 #include "sim/plan/footprint.hpp"
 #include "sim/plan/plan.hpp"
@@ -18,9 +19,9 @@ namespace weft {
 class PlanGraph {
  public:
   /// Both must outlive it. `sides`: ascending; actors from there on are held apart from those
-  /// before.
+  /// before. Throws Stopped soon after `stop` asks for it.
   PlanGraph(const Plan& plan, const Footprints& footprints,
-            const std::vector<ActorIndex>& sides = {});
+            const std::vector<ActorIndex>& sides = {}, const Stop* stop = nullptr);
 
   const LabelledGraph& graph() const { return graph_; }
   std::uint32_t program_node(std::uint32_t p) const { return p; }
@@ -84,6 +85,7 @@ class PlanGraph {
 
   const Plan& plan_;
   const Footprints& footprints_;
+  const Stop* stop_;
   std::vector<std::uint64_t> lag_digests_;
   LabelledGraph graph_;
   std::vector<bool> is_single_;  // by label

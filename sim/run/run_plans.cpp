@@ -8,7 +8,7 @@ std::vector<RunOutcome> run_plans(std::span<const Plan> plans, Transport& transp
                                   EventQueue& events, CauseTable& causes, const Stop* stop,
                                   RunObserver* observer) {
   Runner runner(transport, events, causes);
-  for (const Plan& plan : plans) runner.add(plan, std::exchange(observer, nullptr));
+  for (const Plan& plan : plans) runner.add(plan, std::exchange(observer, nullptr), stop);
   runner.run(stop);
   std::vector<RunOutcome> out;
   for (std::size_t i = 0; i < plans.size(); ++i) out.push_back(runner.outcome(i));

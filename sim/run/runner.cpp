@@ -40,14 +40,16 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     transport.set_sink(*this);
   }
 
-  std::size_t add(const Plan& plan, RunObserver* observer) {
-    jobs_.push_back(std::make_unique<Job>(plan, observer));
-    Job& job = *jobs_.back();
+  std::size_t add(const Plan& plan, RunObserver* observer, const Stop* stop) {
+    Job& job = *jobs_.emplace_back(std::make_unique<Job>(plan, observer));
     for (const Lag& lag : plan.lags) {
       job.lags.push_back({causes_.intern({lag.cause, ""}), lag.time});
     }
     add_flags(job);
-    for (const QueuePair& q : plan.queue_pairs) job.queue_pairs.push_back({transport_.open(q)});
+    for (const QueuePair& q : plan.queue_pairs) {
+      if (stop != nullptr) stop->check();
+      job.queue_pairs.push_back({transport_.open(q)});
+    }
     for (const Program& program : plan.programs) add_program(job, program);
     return jobs_.size() - 1;
   }
@@ -62,8 +64,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     } else {
       run_watched(stop, on_transfers);
     }
-    std::size_t unfinished = 0;
-    for (const auto& job : jobs_) unfinished += job->unfinished;
+    const std::uint64_t unfinished = sum(&Job::unfinished);
     if (unfinished == 0) return;
     throw PlanStuck("plan: " + std::to_string(unfinished) +
                     " programs wait for each other for ever");
@@ -98,16 +99,17 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     constexpr int kEventsBetween = 4096;  // a millisecond or two
     for (;;) {
       if (stop != nullptr) stop->check();
-      if (on_transfers) on_transfers(transfers());
+      if (on_transfers) on_transfers(sum(&Job::transfers));
       for (int i = 0; i < kEventsBetween; ++i) {
         if (!events_.step()) return;
       }
     }
   }
 
-  std::uint64_t transfers() const {
+  template <typename Count>
+  std::uint64_t sum(Count Job::*of) const {
     std::uint64_t out = 0;
-    for (const auto& job : jobs_) out += job->transfers;
+    for (const auto& job : jobs_) out += (*job).*of;
     return out;
   }
 
@@ -584,8 +586,8 @@ Runner::Runner(Transport& transport, EventQueue& events, CauseTable& causes)
     : engine_{std::make_unique<Engine>(transport, events, causes)} {}
 Runner::~Runner() = default;
 
-std::size_t Runner::add(const Plan& plan, RunObserver* observer) {
-  return engine_->add(plan, observer);
+std::size_t Runner::add(const Plan& plan, RunObserver* observer, const Stop* stop) {
+  return engine_->add(plan, observer, stop);
 }
 void Runner::run(const Stop* stop, const OnTransfers& on_transfers) {
   engine_->run(stop, on_transfers);

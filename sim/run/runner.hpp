@@ -82,8 +82,8 @@ class Runner {
 
   /// A plan that begins with the others, and its number. It and the observer must outlive the
   /// runner. Throws InputError if the fabric has no way for what it moves, std::logic_error if it
-  /// is malformed.
-  std::size_t add(const Plan& plan, RunObserver* observer = nullptr);
+  /// is malformed, Stopped soon after `stop` asks for it.
+  std::size_t add(const Plan& plan, RunObserver* observer = nullptr, const Stop* stop = nullptr);
   /// Runs all plans to their ends. Throws PlanStuck if programs wait for each other for ever,
   /// Stopped some thousand events after `stop` asks for it. `on_transfers` hears as often how many
   /// have begun, of all plans.

@@ -45,6 +45,8 @@ class Links final : public Footprints {
   }
   bool connections_differ() const override { return ecmp; }
   Footprint of_walk(std::span<const Leg> walk) const override {
+    ++asked;
+    if (stop != nullptr) stop->request();
     if (walk.empty()) return {};
     const auto gpu = static_cast<std::uint32_t>(walk.front().initiator.index());
     return {.uses = {{gpu, 1}, {99, 1}}, .own = {{100 + 10 * gpu, 10, 1}}, .in_turn = {}};
@@ -56,6 +58,8 @@ class Links final : public Footprints {
   }
   std::uint32_t slow{1000};  ///< a link that is not like the others
   bool ecmp{false};          ///< connections have a link each
+  Stop* stop{nullptr};       ///< whom the first walk asks to end
+  mutable int asked{0};      ///< for how many walks
 };
 
 /// A ring of GPUs: each moves when it is told, and tells the next one.
@@ -377,6 +381,22 @@ TEST(Fold, QueuePairsKeepTheirFlagsAndTags) {
     EXPECT_EQ(user.code[1].index, folded.queue_pairs[q].context);
     EXPECT_EQ(folded.queue_pairs[q].send_cq, folded.programs[1].serves);
   }
+}
+
+// Ways of many connections take longer to find than to compare.
+TEST(Fold, EndsAmongTheWaysWhereItIsStopped) {
+  Plan plan = channels(4);
+  for (std::uint32_t p = 0; p < 4; ++p) {
+    const WalkIndex walk =
+        plan.walks.add({Leg{.initiator = DeviceId{std::size_t{p}}, .source = {}, .sink = {}}});
+    std::ranges::find(plan.programs[p].code, Instruction::Kind::kMove, &Instruction::kind)->index =
+        walk;
+  }
+  Stop stop;
+  Links ways;
+  ways.stop = &stop;
+  EXPECT_THROW(fold(plan, ways, &stop), Stopped);
+  EXPECT_EQ(ways.asked, 1);
 }
 
 TEST(SameButFlags, ComparesTwoRanksPrograms) {

@@ -554,6 +554,18 @@ TEST(Runner, StopsWhenItIsAskedTo) {
     EXPECT_THROW(run_plans({&plan, 1}, transport, events, causes, &stop), Stopped);
     EXPECT_LE(events.executed(), 5000u);
   }
+  // Nor does it begin, however many connections it would have to open.
+  plan.queue_pairs.resize(1);
+  {
+    EventQueue events;
+    CauseTable causes;
+    FixedRates transport(events, causes);
+    Stop stop;
+    stop.request();
+    Runner runner(transport, events, causes);
+    EXPECT_THROW(runner.add(plan, nullptr, &stop), Stopped);
+  }
+  plan.queue_pairs.clear();
   // Who is not asked to does not stop.
   EventQueue events;
   CauseTable causes;
