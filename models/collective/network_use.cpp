@@ -203,6 +203,11 @@ std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedu
   constexpr double kNone = 1e-6;  // of shares that are taken off again
   const std::map<DeviceId, Leaf> leaves = leaves_of(fabric, used);
   if (leaves.empty()) return {};
+  std::uint64_t routes = 0;  // from the first leaf
+  for (const auto& [to_switch, to] : leaves) {
+    routes += fabric.wire_ways(leaves.begin()->second.nic, to.nic);
+  }
+  if (routes * leaves.size() > kMostRoutes) return {};
   for (const auto& [from_switch, from] : leaves) {
     std::vector<double> to_nic(nics);  // from this leaf to one NIC of each place
     for (std::size_t i = 0; i < nics; ++i) {

@@ -62,9 +62,10 @@ std::optional<NetworkUse> use_of_trees(const Machine& machine, const Schedule& s
 using P2pShares = std::vector<std::vector<double>>;
 /// Precondition: GPUs have NICs.
 P2pShares p2p_shares(const Schedule& schedule);
-/// Of an all-to-all, leaf by leaf; nullopt where two have no route, or with more than kMostLeaves.
-/// Precondition: GPUs have NICs.
+/// Of an all-to-all, leaf by leaf; nullopt where two have no route, or with more than kMostLeaves
+/// or kMostRoutes. Precondition: GPUs have NICs.
 std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule);
 inline constexpr std::size_t kMostLeaves = 2048;
+inline constexpr std::uint64_t kMostRoutes = 200'000'000;  ///< between leaves: some 10 s
 
 }  // namespace weft

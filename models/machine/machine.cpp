@@ -181,19 +181,15 @@ Bandwidth Machine::fastest_nic_link() const {
   return fastest ? *fastest : network_rate_;
 }
 
-bool Machine::network_spreads() const {
-  using Kind = NetworkSpec::Kind;
-  if (has_one_switch()) return true;
-  const Kind kind = fabric_->spec().network.kind;
-  const bool is_clos =
-      kind == Kind::kLeafSpine || kind == Kind::kRailOptimised || kind == Kind::kFatTree;
-  return is_clos && routing_.spread();
-}
+bool Machine::network_spreads() const { return has_one_switch() || routing_.spread(); }
 
 bool Machine::network_never_blocks() const {
   if (has_one_switch()) return true;
   const NetworkSpec& network = fabric_->spec().network;
-  if (!network_spreads() || network.inside != NetworkSpec::Inside::kTree ||
+  using Kind = NetworkSpec::Kind;
+  const bool is_clos = network.kind == Kind::kLeafSpine || network.kind == Kind::kRailOptimised ||
+                       network.kind == Kind::kFatTree;
+  if (!network_spreads() || !is_clos || network.inside != NetworkSpec::Inside::kTree ||
       !network.failed_uplinks.empty()) {
     return false;
   }

@@ -62,11 +62,11 @@ class Machine {
   Bandwidth uplink_rate(DeviceId netswitch) const;
   /// The rate of each link from a network's switch to one beside it.
   Bandwidth local_rate(DeviceId netswitch) const;
-  /// Whether NICs are on one switch, or on a folded Clos over which the load is spread.
+  /// Whether NICs are on one switch, or the load is spread over all routes.
   bool network_spreads() const;
-  /// Whether no link between switches can fill before the links of NICs do: one that spreads, with
-  /// as much up as down at each tier and nothing beside that. What crosses such a link crosses one
-  /// of the NICs' below it, so that links between switches change no rate.
+  /// Whether no link between switches can fill before the links of NICs do: one switch, or a folded
+  /// Clos that spreads, with as much up as down at each tier and nothing beside that. What crosses
+  /// such a link crosses one of the NICs' below it, so that links between switches change no rate.
   bool network_never_blocks() const;
   /// Whether one switch joins all NICs.
   bool has_one_switch() const {

@@ -194,6 +194,7 @@ std::optional<NetworkSteps> Dragonfly::route(std::size_t from, std::size_t to,
                                              std::uint64_t pick) const {
   NetworkSteps steps;
   if (from == to) return steps;
+  steps.reserve(6);  // more have only those of Valiant's
   const std::size_t a = from / leaves_;
   const std::size_t b = to / leaves_;
   if (a == b) {

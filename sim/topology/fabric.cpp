@@ -412,7 +412,9 @@ std::optional<Route> Fabric::wire_route(DeviceId from, DeviceId to, std::uint64_
   const auto leaf = [this](LinkId wire) { return link(wire).b.index() - impl_->in_nodes(); };
   const auto steps = impl_->network->route(leaf(*out), leaf(*in), pick);
   if (!steps) return std::nullopt;
-  Route route{Hop{*out, true}};
+  Route route;
+  route.reserve(steps->size() + 2);
+  route.push_back({*out, true});
   for (const NetworkStep& step : *steps) {
     route.push_back({LinkId{impl_->links_in_nodes() + step.link}, step.forward});
   }

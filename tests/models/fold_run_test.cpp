@@ -377,6 +377,17 @@ TEST(FoldRun, ASampleOfNetworksThatBlockIsAboutTheCluster) {
         {"nccl.algo=Tree", "network.kind=leaf-spine", "network.inside=ring",
          "network.rack_leaves=12", "network.placement=round-robin"},
         "wire, leaf to leaf", 0.02);
+  // Three groups of 16 nodes, which two links join; a torus of 12 leaves.
+  agree("alltoall", Bytes::mib(64),
+        {"network.kind=dragonfly", "network.group_leaves=4", "network.globals=1"},
+        "wire, leaf to leaf", 0.07);
+  agree("alltoall", Bytes::mib(64),
+        {"network.kind=dragonfly-plus", "network.group_leaves=4", "network.globals=1"},
+        "wire, spine to spine", 0.07);
+  agree(
+      "allreduce", Bytes::mib(128),
+      {"nccl.algo=Tree", "network.kind=torus", "network.dims=4x3", "network.placement=round-robin"},
+      "wire, leaf to leaf", 0.02);
 }
 
 // All levels are simulated over the farthest hop. One channel uses NCCL's first tree alone, of
