@@ -12,8 +12,8 @@ bool joins_switches(const Fabric& fabric, LinkId link) {
   return ends.kind == LinkKind::kWire && fabric.tier_of(ends.a) && fabric.tier_of(ends.b);
 }
 
-/// Adds what goes over the edges of one tree between nodes, up and down.
-bool add_tree(const Machine& machine, const Tree& tree, NetworkUse& use) {
+/// Adds what goes over the edges of a channel's tree between nodes, up and down.
+bool add_tree(const Machine& machine, const Tree& tree, std::uint32_t channel, NetworkUse& use) {
   const Fabric& fabric = machine.fabric();
   const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
   const auto nic_of = [&](std::uint32_t rank) {
@@ -22,7 +22,11 @@ bool add_tree(const Machine& machine, const Tree& tree, NetworkUse& use) {
   for (std::uint32_t rank = 0; rank < tree.size(); ++rank) {
     const std::uint32_t up = tree[rank].up;
     if (up == TreeRank::kNone || up / gpus == rank / gpus) continue;
-    if (!use.add(nic_of(rank), nic_of(up), 1) || !use.add(nic_of(up), nic_of(rank), 1)) {
+    const auto number = [&](std::uint32_t from, std::uint32_t to) {
+      return connection_number(gpus, channel, from % gpus, to % gpus);
+    };
+    if (!use.add(nic_of(rank), nic_of(up), 1, number(rank, up)) ||
+        !use.add(nic_of(up), nic_of(rank), 1, number(up, rank))) {
       return false;
     }
   }
@@ -95,16 +99,21 @@ void NetworkUse::send(DeviceId nic, double amount) {
   amount_[machine_->server_of(Hop{*machine_->fabric().wire_link(nic), true}).index()] += amount;
 }
 
-bool NetworkUse::cross(DeviceId from, DeviceId to, double amount) {
+bool NetworkUse::cross(DeviceId from, DeviceId to, double amount, std::uint32_t connection) {
   const Fabric& fabric = machine_->fabric();
-  const std::uint64_t ways = fabric.wire_ways(from, to);
-  for (std::uint64_t pick = 0; pick < ways; ++pick) {
-    const Route route = *fabric.wire_route(from, to, pick);
-    for (std::size_t i = 1; i + 1 < route.size(); ++i) {
-      amount_[machine_->server_of(route[i]).index()] += amount / static_cast<double>(ways);
+  const Routing& routing = machine_->routing();
+  const std::uint64_t parts = routing.spread() ? fabric.wire_ways(from, to) : routing.queue_pairs();
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    const std::uint64_t pick =
+        routing.spread() ? part
+                         : routing.pick(from, to, connection, static_cast<std::uint32_t>(part));
+    const std::optional<Route> route = fabric.wire_route(from, to, pick);
+    if (!route) return false;
+    for (std::size_t i = 1; i + 1 < route->size(); ++i) {
+      amount_[machine_->server_of((*route)[i]).index()] += amount / static_cast<double>(parts);
     }
   }
-  return ways > 0;
+  return parts > 0;
 }
 
 std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
@@ -138,12 +147,16 @@ double NetworkUse::most_between_switches() const {
 std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule,
                                        std::uint32_t channels) {
   const Fabric& fabric = machine.fabric();
+  const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
   NetworkUse use(machine);
-  for (std::size_t c = 0; c < channels; ++c) {
+  for (std::uint32_t c = 0; c < channels; ++c) {
     const Ring& ring = schedule.rings[c];
     for (std::size_t n = 0; n < ring.entry_nic.size(); ++n) {
       const RingHop hop = ring_hop(fabric, ring, n);
-      if (!use.add(hop.from, hop.to, 1)) return {};
+      const std::uint32_t from = ring.order[(n + 1) * gpus - 1];
+      const std::uint32_t to = ring.order[(n + 1) * gpus % ring.order.size()];
+      const std::uint32_t number = connection_number(gpus, c, from % gpus, to % gpus);
+      if (!use.add(hop.from, hop.to, 1, number)) return {};
     }
   }
   return use;
@@ -152,11 +165,10 @@ std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& s
 std::optional<NetworkUse> use_of_trees(const Machine& machine, const Schedule& schedule,
                                        const Choice& choice) {
   NetworkUse use(machine);
-  const bool is_nvls = choice.algorithm == Algorithm::kNvlsTree;
-  const std::vector<Tree>& trees = is_nvls ? schedule.nvls.trees : schedule.trees;
-  const std::size_t count = is_nvls ? trees.size() : choice.channels;
-  for (std::size_t t = 0; t < count; ++t) {
-    if (!add_tree(machine, trees[t], use)) return {};
+  const std::vector<Tree>& trees =
+      choice.algorithm == Algorithm::kNvlsTree ? schedule.nvls.trees : schedule.trees;
+  for (std::uint32_t c = 0; c < choice.channels; ++c) {
+    if (!add_tree(machine, trees[c % trees.size()], c, use)) return {};
   }
   return use;
 }

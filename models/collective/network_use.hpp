@@ -17,15 +17,16 @@ class NetworkUse {
   explicit NetworkUse(const Machine& machine)
       : machine_{&machine}, amount_(2 * machine.fabric().link_count()) {}
 
-  /// So much is sent from NIC to NIC, over all routes that it is spread over. False: there is none.
-  bool add(DeviceId from, DeviceId to, double amount) {
+  /// So much is sent from NIC to NIC, over all routes that it is spread over, or those that a hash
+  /// draws for the connection. False: there is none.
+  bool add(DeviceId from, DeviceId to, double amount, std::uint32_t connection = 0) {
     send(from, amount);
-    return cross(from, to, amount);
+    return cross(from, to, amount, connection);
   }
   /// So much leaves a NIC.
   void send(DeviceId nic, double amount);
   /// And so much crosses what lies between the leaves of two NICs. False: they have no route.
-  bool cross(DeviceId from, DeviceId to, double amount);
+  bool cross(DeviceId from, DeviceId to, double amount, std::uint32_t connection = 0);
 
   struct Limit {
     Cause cause;

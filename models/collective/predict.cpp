@@ -74,13 +74,16 @@ PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& s
   return out;
 }
 
-/// Whether a hash lays each connection on one of equal ways, so that nothing stands for others.
-bool is_drawn(const Ready& ready) {
-  return ready.options.fidelity == Fidelity::kFluid &&
+/// Whether a hash lays each connection on one of equal ways, so that none that runs stands for
+/// others.
+bool is_drawn(const Ready& ready, const RowTask& task) {
+  return ready.options.fidelity == Fidelity::kFluid && !task.stand_in.first &&
          ready.machine.routing().decides(ready.machine.fabric());
 }
 
-bool runs_every_rank(const Ready& ready) { return is_drawn(ready) || !ready.options.folds; }
+bool runs_every_rank(const Ready& ready, const RowTask& task) {
+  return is_drawn(ready, task) || !ready.options.folds;
+}
 
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. What folding saves is not counted.
@@ -99,14 +102,15 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
         fabric.count(DeviceKind::kGpu) * fabric.nodes(),
         long_run ? kMostTransfers : kMostConnections,
         task.bytes == ready.options.timeline_of ? ", or a smaller one for the timeline" : "",
-        is_drawn(ready) ? ", or wire.routing=spread, by which some ranks stand for many" : ""));
+        is_drawn(ready, task) ? ", or wire.routing=spread, by which some ranks stand for many"
+                              : ""));
   }
 }
 
 double seconds_of(const Ready& ready, const RowTask& task) {
   const PlanSize size = size_of(task, ready.machine, ready.schedules);
   const double launches = launches_of(ready, task);
-  if (!runs_every_rank(ready)) return task_seconds(size, launches);
+  if (!runs_every_rank(ready, task)) return task_seconds(size, launches);
   return whole_seconds(size, launches, ready.machine.has_one_switch());
 }
 
@@ -117,11 +121,14 @@ void tell_long(const Ready& ready, const std::vector<RowTask>& tasks) {
   double seconds = 0;
   for (const RowTask& task : tasks) seconds += seconds_of(ready, task);
   if (seconds < kLongRun) return;
-  if (!runs_every_rank(ready)) {
+  const auto any = [&](const auto& is) {
+    return std::ranges::any_of(tasks, [&](const RowTask& task) { return is(ready, task); });
+  };
+  if (!any(runs_every_rank)) {
     return tell(
         fmt::format("up to about {}: less where much of it is alike", of_one_core(seconds)));
   }
-  if (!is_drawn(ready)) {
+  if (!any(is_drawn)) {
     return tell(
         fmt::format("about {}: every rank is simulated (--unfolded)", of_one_core(seconds)));
   }

@@ -128,8 +128,8 @@ bool may_be_sampled(Op op, const Machine& cluster) {
                           : cluster.has_one_switch()
                               ? nodes <= 2 * Sample::kOfRings
                               : nodes <= Sample::kMostWhole && gpus <= Sample::kMostWholeGpus;
-  return !runs_whole && cluster.network_spreads() && !cluster.has_emulated_nics() &&
-         cluster.devices().unlike_nodes().size() < 2;
+  return !runs_whole && (cluster.network_spreads() || !is_point_to_point(op)) &&
+         !cluster.has_emulated_nics() && cluster.devices().unlike_nodes().size() < 2;
 }
 
 std::vector<SampleRun> StandIn::runs() const {

@@ -24,14 +24,15 @@ namespace weft {
 using Schedules = std::map<MemoryPath, Schedule>;
 
 /// Some nodes of a large cluster in its place, as one switch joins all NICs and nothing tells nodes
-/// apart. Of more than kMostWhole nodes, or kMostWholeGpus, over several switches that spread the
-/// load too: fewer switches are given the latencies that messages have there. A ring waits for the
-/// sum of its hops, or for its slowest one with what comes back over it (clear-to-send, credits),
-/// whichever takes longer: so it has two hops as slow as the slowest, and the sum. Of a tree all
-/// levels have the farthest, and what nearer ones take less is taken off. Where a link between
-/// switches takes longer than those of NICs (NetworkUse), the two leaves of a ring's or an
-/// all-to-all's sample pass no more of what a node sends than it does, those of a tree's no more of
-/// each of its edges.
+/// apart. Of more than kMostWhole nodes, or kMostWholeGpus, over several switches too: fewer
+/// switches are given the latencies that messages have there. A ring waits for the sum of its hops,
+/// or for its slowest one with what comes back over it (clear-to-send, credits), whichever takes
+/// longer: so it has two hops as slow as the slowest, and the sum. Of a tree all levels have the
+/// farthest, and what nearer ones take less is taken off. Where a link between switches takes
+/// longer than those of NICs (NetworkUse), the two leaves of a ring's or an all-to-all's sample
+/// pass no more of what a node sends than it does, those of a tree's no more of each of its edges.
+/// Where a hash draws the way of each connection (ECMP), that link is the one that most of them
+/// meet on.
 ///
 /// They stand for all of it in a ring's all-reduce, all-gather and reduce-scatter where
 /// NCCL joins the nodes by the same rule again and again: what each does there is what each does
@@ -104,8 +105,9 @@ struct Sample {
   Schedules schedules;
 };
 
-/// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: the load
-/// is spread over switches, and no NICs are emulated, since then their hosts share one memory.
+/// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: no NICs
+/// are emulated, since then their hosts share one memory, and the load is spread over switches, or
+/// few connections are drawn (not those of all ranks to all).
 bool may_be_sampled(Op op, const Machine& cluster);
 
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node

@@ -79,8 +79,9 @@ TopologySpec on_fewer_switches(const Machine& cluster, std::uint32_t nodes,
 const Params& with_network(Params& params, const Machine& cluster, std::uint32_t nodes,
                            const std::optional<SampleNetwork>& network) {
   if (!network) return params;
-  const auto put = [&params](const std::string& key, double value) {
-    params.set_by_user(key, "netswitch", {value, Origin::kAssumed, "of the sample"});
+  const auto put = [&params](const std::string& key, double value,
+                             std::string_view kind = "netswitch") {
+    params.set_by_user(key, kind, {value, Origin::kAssumed, "of the sample"});
   };
   // The user may have asked for a multiple of it (Params::scale), as `value` has it already.
   const auto set = [&](const std::string& device, const std::string& name, double value) {
@@ -93,6 +94,8 @@ const Params& with_network(Params& params, const Machine& cluster, std::uint32_t
     set(cluster.fabric().spec().network.name, "latency", leaf_ns);
     return params;
   }
+  put("wire.routing", ParamCatalog::parse(params.catalog().require("wire.routing"), "spread"),
+      "wire");
   constexpr double kAnyCapacity = 1e6;
   for (const char* tier : {"leaf", "spine"}) put(tier + std::string(".capacity"), kAnyCapacity);
   put("leaf.uplink_rate", 0);  // as the NICs' links

@@ -75,11 +75,10 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   if (is_emulated) {
     connect_emulated(connection, operations, protocol, between, channel);
   } else {
-    // Each channel between two GPUs has queue pairs of its own.
     const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
-    connect_queue_pair(
-        connection, operations, protocol, between, channel,
-        (channel * gpus + communicator_->place(from.rank)) * gpus + communicator_->place(to.rank));
+    connect_queue_pair(connection, operations, protocol, between, channel,
+                       connection_number(gpus, channel, communicator_->place(from.rank),
+                                         communicator_->place(to.rank)));
     plan_.queue_pairs.back().turn = turn;
   }
   operations_.push_back(operations);
