@@ -577,6 +577,15 @@ class Ends(PythonTest):
     def test_what_stop_raises_comes_out(self):
         scenario = weft.Scenario.load(self.file(SMALL))
 
+        self.assertEqual(scenario.predict(stop=lambda: []).json, scenario.predict().json)
+        self.refused("stopped before any row", lambda: scenario.predict(stop=lambda: "yes"), weft.Stopped)
+
+        class Unsure:
+            def __bool__(self):
+                raise ValueError("neither")
+
+        with self.assertRaisesRegex(ValueError, "neither"):
+            scenario.predict(stop=Unsure)
         def stop():
             raise KeyError("of stop")
         self.refused("of stop", lambda: scenario.predict(stop=stop), KeyError)

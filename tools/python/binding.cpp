@@ -229,7 +229,7 @@ auto interruptible(const py::object& stop, Work work) {
     const py::gil_scoped_acquire lock;
     try {
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      return !stop.is_none() && stop().cast<bool>();
+      return !stop.is_none() && bool{py::bool_(stop())};
     } catch (...) {
       raised = std::current_exception();
       return true;
