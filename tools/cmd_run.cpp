@@ -170,7 +170,8 @@ void add_run_command(CommandLine& line) {
               "exit with 4 if this does not hold at the largest size, e.g. busbw>=380")
       .option("--fidelity", arguments->fidelity,
               "fluid: shared rates, any size; packet: TLP by TLP and packet by packet, some MiB on "
-              "a few nodes")
+              "a few nodes",
+              {"fluid", "packet"})
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .output("--trace", arguments->trace,
               "write what every thread block, proxy thread and NIC did in one launch, for "

@@ -59,7 +59,8 @@ void add_predict_options(Command& command, PredictArguments& arguments,
       .option("--nccl-version", arguments.nccl_version, kNcclVersionHelp)
       .option("--launch", arguments.launch,
               "back-to-back (as nccl-tests; unless given), graph or single: how a collective "
-              "follows the one before, as nccl.launch")
+              "follows the one before, as nccl.launch",
+              {"back-to-back", "graph", "single"})
       .option("--threads", arguments.threads,
               "threads; 0: one a core. The result does not depend on it", 1024)
       .option("--seed", arguments.seed, "seed of all that is random, as wire.seed; 1 unless given");

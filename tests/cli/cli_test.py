@@ -189,7 +189,7 @@ BOGUS_USAGE = (
     (["show", TOPOLOGY, "--format", "png"],
      "--format: png not in {text,json,dot} (see weft --help)"),
     (["run", SMALL, "--fidelity", "nonsense"],
-     "--fidelity nonsense: unknown; known: fluid, packet"),
+     "--fidelity: nonsense not in {fluid,packet} (see weft --help)"),
     (["run", SMALL, "--json", "-", "--csv", "-"],
      "--json and --csv cannot both go to standard output"),
     (["run", SMALL, "--json", "out", "--csv", "out"], "--json and --csv cannot both go to out"),

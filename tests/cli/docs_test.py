@@ -116,6 +116,10 @@ printf '%s\\n' "${{COMPREPLY[@]}}" """
         for command in subcommands():
             self.assertEqual(self.complete("weft", command, "--"), options_of(command), command)
         self.assertEqual(self.complete("weft", "perftest", "--op", ""), {"write", "read", "send"})
+        for command in "run", "copies", "replay", "calibrate":
+            self.assertEqual(self.complete("weft", command, "--fidelity", ""), {"fluid", "packet"}, command)
+        for command in "run", "compare", "expect":
+            self.assertEqual(self.complete("weft", command, "--launch", ""), {"back-to-back", "graph", "single"}, command)
         keys = {p["key"] for p in json.loads(weft("list-params", "--json"))["parameters"]}
         self.assertEqual(self.complete("weft", "run", "--set", ""), {key + "=" for key in keys})
         self.assertEqual(self.complete("weft", "run", "--json", ""), set(), "a file's name")
