@@ -246,8 +246,8 @@ void add_trace_command(CommandLine& line) {
       .option("--pair", arguments->pairs,
               "cut: this queue pair, by its number in weft trace info; repeatable")
       .option("--device", arguments->devices,
-              "cut: this device's queue pairs, such as mlx5_0 or mlx5_0@HOST with the host's "
-              "number; repeatable")
+              "cut: this device's queue pairs, such as mlx5_0 or, of one host, mlx5_0@1, as weft "
+              "trace info shows it; repeatable")
       .option("--salt", arguments->salt,
               "scrub: the same salt gives the same pseudonyms; unless given one is drawn, which "
               "nobody knows")

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "replay/trace/fields.hpp"
+#include "replay/trace/host_numbers.hpp"
 #include "replay/trace/match.hpp"
 #include "sim/base/error.hpp"
 
@@ -22,6 +23,7 @@ class Counter {
       case RecordType::kHost:
         sum_->hosts[record.as<Host>().host] = record.as<Host>();
         sum_->host_names[record.as<Host>().host] = record.text<Host>();
+        hosts_.of(record.as<Host>().host, std::string(record.text<Host>()));
         return;
       case RecordType::kThread:
         ++sum_->threads;
@@ -29,6 +31,7 @@ class Counter {
       case RecordType::kDevice:
         sum_->devices[record.as<Device>().device] = record.as<Device>();
         sum_->device_names[record.as<Device>().device] = record.text<Device>();
+        sum_->host_numbers[record.as<Device>().device] = hosts_.of(record.as<Device>().host);
         return;
       case RecordType::kProtectionDomain:
         domain_device_[record.as<ProtectionDomain>().domain] = record.as<ProtectionDomain>().device;
@@ -132,6 +135,7 @@ class Counter {
   }
 
   TraceSummary* sum_;
+  HostNumbers hosts_;
   Matcher matcher_;
   std::map<std::uint32_t, std::uint32_t> domain_device_;
   bool has_span_{false};
@@ -197,8 +201,9 @@ std::string head_text(const TraceSummary& s) {
 std::string devices_text(const TraceSummary& s) {
   std::string out = "\ndevices\n";
   for (const auto& [name, device] : s.devices) {
-    out += fmt::format("  {} of {} (vendor 0x{:x}, part {})\n", named(s.device_names, name),
-                       named(s.host_names, device.host), device.vendor, device.part);
+    out += fmt::format("  {}@{} of {} (vendor 0x{:x}, part {})\n", named(s.device_names, name),
+                       s.host_numbers.at(name), named(s.host_names, device.host), device.vendor,
+                       device.part);
   }
   for (const auto& [name, host] : s.hosts) {
     if (host.clock_error_ns == 0 && host.clock_shift_ns == 0) continue;
@@ -320,7 +325,8 @@ Json summary_json(const TraceSummary& s) {
   for (const auto& [name, device] : s.devices) {
     devices.push(Json::object({{"device", name},
                                {"name", named(s.device_names, name)},
-                               {"host", named(s.host_names, device.host)}}));
+                               {"host", named(s.host_names, device.host)},
+                               {"host_number", s.host_numbers.at(name)}}));
   }
   return Json::object({{"schema", "weft.trace-info/1"},
                        {"file", s.file},

@@ -39,6 +39,7 @@ struct TraceSummary {
 
   std::map<std::uint32_t, Host> hosts{};
   std::map<std::uint32_t, std::string> host_names{};
+  std::map<std::uint32_t, std::uint32_t> host_numbers{};  ///< of devices, as `--device` takes them
   std::map<std::uint32_t, Device> devices{};
   std::map<std::uint32_t, std::string> device_names{};
   std::uint64_t threads{0};

@@ -207,7 +207,15 @@ class Actions(TraceTest):
         # send at 7000: between 4000 and 5400.
         said = self.ok("trace", "merge", "one.weft", "two.weft", "-o", "m.weft")
         self.assertIn("two.weft (two): shifted by 4700 ns, known to 700 ns, by 2 matched operations\n", said)
-        self.assertEqual(self.info("m.weft")["operations"][0]["completions"], 2)
+        info = self.info("m.weft")
+        self.assertEqual(info["operations"][0]["completions"], 2)
+        self.assertEqual([(d["name"], d["host"], d["host_number"]) for d in info["devices"]],
+                         [("mlx5_0", "one", 0), ("mlx5_0", "two", 1)])
+        text = self.ok("trace", "info", "m.weft")
+        for device in ("mlx5_0@0 of one (", "mlx5_0@1 of two ("):
+            self.assertIn(f"  {device}", text)
+        self.assertEqual(self.ok("trace", "cut", "m.weft", "-o", "c.weft", "--device", "mlx5_0@1"),
+                         "kept 4 posts and completions, left out 4\n")
 
     def test_scrub(self):
         self.made("s", *objects("secret-host"), *pair(1, 2), {"type": "mark", "text": "secret"},
