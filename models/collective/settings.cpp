@@ -189,6 +189,15 @@ bool apply_part_of_switches(const std::string& scope, const std::string& part,
   return true;
 }
 
+/// Of a name that is neither.
+std::string no_device(const std::string& name, const TopologySpec& spec) {
+  std::vector<std::string> known;
+  for (const DeviceKind kind : kNodeDeviceKinds) known.emplace_back(device_kind_name(kind));
+  for (const DeviceSpec& device : spec.node.devices) known.push_back(device.name);
+  return "'" + name + "' is no device and no kind of device of " + spec.file +
+         did_you_mean(name, known);
+}
+
 /// Puts another product in the place of a device, or of all of a kind, or of a network's switches.
 /// What the file says of the device itself (a trained width, a port's rate) stays.
 bool apply_part(const ScenarioSetting& setting, TopologySpec& spec, const ParamCatalog& catalog) {
@@ -203,7 +212,7 @@ bool apply_part(const ScenarioSetting& setting, TopologySpec& spec, const ParamC
     device.part = part;
     any = true;
   }
-  if (!any) throw InputError("'" + scope + "' is no device and no kind of device of " + spec.file);
+  if (!any) throw InputError(no_device(scope, spec));
   return true;
 }
 
@@ -281,6 +290,7 @@ std::optional<std::string> scope_of(const TopologySpec& spec, const std::string&
         "a one-switch network has no tiers: netswitch.KEY is its switch's (or network.kind first)");
   }
   if (spec.network.kind == NetworkSpec::Kind::kNone) return {};
+  check_tier(spec.network, name);
   return std::string(device_kind_name(DeviceKind::kNetSwitch));
 }
 
@@ -311,7 +321,17 @@ static_assert(kMostSetNodes == 1048576);
 std::vector<std::string> topology_keys() {
   std::vector<std::string> out;
   for (const TopologyKey& each : kTopologySettings) out.emplace_back(each.key);
+  for (const KeySpec& key : network_keys()) {
+    out.push_back(std::string(kNetworkPrefix) + std::string(key.name));
+  }
   return out;
+}
+
+[[noreturn]] void refuse_by_node(const ScenarioSetting& setting, const std::string& what) {
+  const std::span<const std::string_view> keys = keys_by_node();
+  throw InputError(setting.key + ": " + what +
+                   " is the same on all nodes; what one node may have otherwise: " +
+                   known_names({keys.begin(), keys.end()}, keys.size()));
 }
 
 /// `kind`: of the device that the key names; "" for another key.
@@ -319,12 +339,7 @@ void set_parameter(const ScenarioSetting& setting, const std::string& key, const
                    Params& params) {
   const std::string declared = kind.empty() ? key : kind + key.substr(key.find('.'));
   const ParamSpec& param = params.catalog().require(declared, topology_keys());
-  if (of_all_nodes(key) != key && !may_differ_by_node(declared)) {
-    const std::span<const std::string_view> keys = keys_by_node();
-    throw InputError(setting.key + ": " + declared +
-                     " is the same on all nodes; what one node may have otherwise: " +
-                     known_names({keys.begin(), keys.end()}, keys.size()));
-  }
+  if (of_all_nodes(key) != key && !may_differ_by_node(declared)) refuse_by_node(setting, declared);
   // In files every value carries its unit; on the command line a plain size is bytes
   // (wire.mtu=1024).
   const bool plain_size = setting.place.file.empty() && param.unit == Unit::kBytes &&
@@ -343,10 +358,11 @@ void set_of_one_node(const ScenarioSetting& setting, const TopologySpec& spec, P
   const std::string name = setting.key.substr(0, setting.key.find('@'));
   for (const DeviceSpec& device : spec.node.devices) {
     if (device.name != name && device.scope() != name) continue;
-    return set_parameter(setting, setting.key, std::string(device.scope()), params);
+    const std::string scope(device.scope());
+    if (setting.key.ends_with(kPart)) refuse_by_node(setting, scope + std::string(kPart));
+    return set_parameter(setting, setting.key, scope, params);
   }
-  throw InputError(setting.key + ": '" + name +
-                   "' is no device and no kind of device of a node of " + spec.file);
+  throw InputError(setting.key + ": " + no_device(name, spec));
 }
 
 void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {

@@ -106,11 +106,11 @@ const ParamSpec& ParamCatalog::require(std::string_view key,
   std::vector<std::string> scopes;
   for (const ParamSpec& s : specs_) {
     if (!scope.empty() && s.key.starts_with(scope)) same_scope.emplace_back(s.key);
+    others.emplace_back(s.key);
     const std::string its_scope(s.key.substr(0, s.key.find('.')));
     if (scopes.empty() || scopes.back() != its_scope) scopes.push_back(its_scope);
   }
   const bool near = !same_scope.empty();
-  others.insert(others.begin(), same_scope.begin(), same_scope.end());
   const std::string perhaps = did_you_mean(key, others);
   throw InputError("no parameter '" + std::string(key) + "'" + perhaps + "; known" +
                    (near ? ": " : " scopes: ") +

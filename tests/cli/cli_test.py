@@ -208,7 +208,7 @@ BOGUS_USAGE = (
      "--set: no parameter 'wire.mut' (did you mean 'wire.mtu'?); " + WIRE_NAMES),
     (["run", SMALL, "--set", "nods=4"], "--set: no parameter 'nods' (did you mean 'nodes'?); " + SCOPES),
     (["run", SMALL, "--set", "nic8.pcie_width=8"],
-     "--set: no parameter 'nic8.pcie_width'; " + SCOPES),
+     "--set: no parameter 'nic8.pcie_width' (did you mean 'nic.pcie_width'?); " + SCOPES),
     (["run", SMALL, "--set", "wire.rate=400"], "--set: wire.rate: '400' has no unit; " + A_RATE),
     (["run", SMALL, "--set", "wire.rate=nan Gb/s"],
      "--set: wire.rate: 'nan Gb/s' is not a number; " + A_RATE),

@@ -204,6 +204,17 @@ TEST(Settings, ANetworksSwitchesMayBeAnotherProduct) {
   EXPECT_THROW(parts({"core.part=quantum-x800"}), InputError);
 }
 
+TEST(Settings, ThatNobodyKnowsNameTheNearest) {
+  EXPECT_THAT(refusal({"netwrk.kind=leaf-spine"}), HasSubstr("(did you mean 'network.kind'?)"));
+  EXPECT_THAT(refusal({"wrie.mtu=1 KiB"}), HasSubstr("(did you mean 'wire.mtu'?)"));
+  EXPECT_THAT(refusal({"ncl.launch=graph"}), HasSubstr("(did you mean 'nccl.launch'?)"));
+  EXPECT_THAT(refusal({"gpus.part=h100-sxm"}), HasSubstr("(did you mean 'gpu'?)"));
+  EXPECT_THAT(refusal({"gpus@1.trained_width=8"}), HasSubstr("(did you mean 'gpu'?)"));
+  for (const char* const part : {"gpu3@1.part=h200-sxm", "gpu@1.part=h200-sxm"}) {
+    EXPECT_THAT(refusal({part}), HasSubstr("gpu.part is the same on all nodes; what one node may"));
+  }
+}
+
 TEST(Settings, DrawASkeletonsNvlinksFromItsGpusPart) {
   const std::string skeleton =
       "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"1\" class=\"0x030200\"/>"

@@ -199,7 +199,7 @@ TEST(UnlikeNodes, WhatCannotBeIsRefused) {
                 HasSubstr("there is no node " + std::string(node)));
   }
   EXPECT_THAT(refusal(kGenoa, 2, {"nic7@1.trained_width=8"}),
-              HasSubstr("'nic7' is no device and no kind of device of a node of"));
+              HasSubstr("'nic7' is no device and no kind of device of"));
   EXPECT_THAT(refusal(kGenoa, 2, {"nic0@1.rate=200 Gb/s"}),
               HasSubstr("nic0@1.rate: nic.rate is the same on all nodes; what one node may have "
                         "otherwise: cpu.acs, cpu.dram_channels"));
