@@ -157,11 +157,15 @@ std::string CopiesRun::run_pairs(Bytes size) {
 }
 
 std::string copies_csv(const CopiesReport& report) {
-  const std::array<std::string, 10> head{"test",  "from",   "to",      "kind", "by",
-                                         "bytes", "copies", "time_us", "GBps", "limited_by"};
+  const std::array<std::string, 12> head{"test", "from",       "to",        "kind",
+                                         "by",   "bytes",      "copies",    "time_us",
+                                         "GBps", "forth_GBps", "back_GBps", "limited_by"};
+  const auto rate = [](Bandwidth bandwidth) {
+    return fmt::format("{}", bandwidth.as_gigabytes_per_s());
+  };
   std::string out = csv_line(head);
   for (const CopyRow& row : report.rows) {
-    const std::array<std::string, 10> cells{row.test,
+    const std::array<std::string, 12> cells{row.test,
                                             row.from,
                                             row.to,
                                             row.kind,
@@ -169,7 +173,9 @@ std::string copies_csv(const CopiesReport& report) {
                                             fmt::format("{}", row.bytes.count()),
                                             fmt::format("{}", row.copies),
                                             fmt::format("{}", row.time.as_us()),
-                                            fmt::format("{}", row.rate.as_gigabytes_per_s()),
+                                            rate(row.rate),
+                                            rate(row.forth),
+                                            row.back ? rate(*row.back) : "",
                                             limit_text(row)};
     out += csv_line(cells);
   }

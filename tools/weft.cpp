@@ -105,7 +105,10 @@ CopyRow row_of(weft::CopyRow row, const std::string& by) {
               row.copies,
               row.time.as_us(),
               row.rate.as_gigabytes_per_s(),
+              row.forth.as_gigabytes_per_s(),
+              {},
               {}};
+  if (row.back) out.back_gb_per_s = row.back->as_gigabytes_per_s();
   for (CauseShare& cause : row.limited_by) out.limited_by.push_back(cause_of(std::move(cause)));
   return out;
 }

@@ -221,13 +221,15 @@ struct CopyRow {
   std::string test;  ///< nvbandwidth's, of a matrix; "" else
   std::string from;
   std::string to;
-  std::string kind;               ///< "h2d", "d2h", "d2d" or "bidirectional"
-  std::string by;                 ///< "engine" or "kernel"
-  std::int64_t bytes{0};          ///< of a copy, each way
-  std::uint64_t copies{0};        ///< that were simulated, one after another, each way
-  double time_us{0};              ///< of a copy
-  double gb_per_s{0};             ///< GB/s of payload
-  std::vector<Cause> limited_by;  ///< largest first
+  std::string kind;          ///< "h2d", "d2h", "d2d" or "bidirectional"
+  std::string by;            ///< "engine" or "kernel"
+  std::int64_t bytes{0};     ///< of a copy, each way
+  std::uint64_t copies{0};   ///< that were simulated, one after another, each way
+  double time_us{0};         ///< of a copy
+  double gb_per_s{0};        ///< GB/s of payload; of both ways twice that of the slower
+  double forth_gb_per_s{0};  ///< GB/s from `from` to `to`
+  std::optional<double> back_gb_per_s{};  ///< GB/s the other way, if it runs
+  std::vector<Cause> limited_by;          ///< largest first
 };
 
 struct Copies {

@@ -127,6 +127,12 @@ class Copies(CliTest):
                          [("gpu0", "gpu1", "d2d", "engine"), ("gpu2", "gpu3", "d2d", "engine")])
         results = self.rows("--from", "gpu0,gpu2", "--to", "gpu1,gpu3", "--size", "1M")
         self.assertEqual([float(r["time_us"]) for r in rows], [r["time_us"] for r in results])
+        self.assertEqual([(float(r["forth_GBps"]), r["back_GBps"]) for r in rows], [(r["forth_GBps"], "") for r in results])
+        both = ("--from", "gpu0", "--to", "cpu0", "--bidirectional", "--size", "64M")
+        row, = csv.DictReader(io.StringIO(self.ok("copies", H200, *both, "--csv", "-")))
+        of_json, = self.rows(*both)
+        self.assertEqual([float(row[way]) for way in ("forth_GBps", "back_GBps")],
+                         [of_json["forth_GBps"], of_json["back_GBps"]])
 
     def test_files_are_written_beside_the_text(self):
         text = self.ok("copies", H200, "--to", "gpu0", "--json", "out.json", "--csv", "out.csv")

@@ -342,6 +342,7 @@ class Machines(PythonTest):
         copied = machine.copies(to="gpu0", blocks=4, all=True, gpu="a100-sxm")
         self.same_json(copied, "copies", file, "--to", "gpu0", "--blocks", 4, "--all", "--gpu", "a100-sxm")
         self.assertIn("<p>no effect with --by engine: --blocks</p>", copied._repr_html_())
+        self.assertEqual([row.back_GBps for row in copied.rows], [None] * len(copied.rows))
         self.same_json(machine.copies(to="gpu0", fidelity="packet", bytes=1 << 20), "copies", file, "--to", "gpu0",
                        "--fidelity", "packet", "--size", "1M")
 
@@ -573,10 +574,6 @@ class Ends(PythonTest):
         self.assertEqual(scenario.predict(stop=lambda: asked.append(threading.get_ident())).json,
                          scenario.predict().json)
         self.assertEqual(set(asked), {threading.get_ident()})
-
-    def test_what_stop_raises_comes_out(self):
-        scenario = weft.Scenario.load(self.file(SMALL))
-
         self.assertEqual(scenario.predict(stop=lambda: []).json, scenario.predict().json)
         self.refused("stopped before any row", lambda: scenario.predict(stop=lambda: "yes"), weft.Stopped)
 
@@ -586,6 +583,10 @@ class Ends(PythonTest):
 
         with self.assertRaisesRegex(ValueError, "neither"):
             scenario.predict(stop=Unsure)
+
+    def test_what_stop_raises_comes_out(self):
+        scenario = weft.Scenario.load(self.file(SMALL))
+
         def stop():
             raise KeyError("of stop")
         self.refused("of stop", lambda: scenario.predict(stop=stop), KeyError)

@@ -174,6 +174,16 @@ TEST(ApiTopology, PerftestSaysWhatHasNoEffect) {
   EXPECT_THAT(topology().perftest({.bytes = {4096}}).notes, ::testing::IsEmpty());
 }
 
+TEST(ApiTopology, CopiesHaveTheRateOfEachWay) {
+  const api::Copies both =
+      topology().copies({.from = "cpu0", .to = "gpu0", .bidirectional = true, .bytes = {1 << 26}});
+  const api::CopyRow& row = both.rows.at(0);
+  ASSERT_TRUE(row.back_gb_per_s);
+  EXPECT_GT(*row.back_gb_per_s, 0);
+  EXPECT_NEAR(row.gb_per_s, 2 * std::min(row.forth_gb_per_s, *row.back_gb_per_s),
+              1e-6 * row.gb_per_s);
+}
+
 TEST(ApiTopology, PerftestOfAllSizes) {
   const api::PerftestOptions options{.iterations = 24, .tx_depth = 8, .all = true};
   const api::Perftest all = topology().perftest(options);
@@ -207,6 +217,8 @@ TEST(ApiTopology, Copies) {
   EXPECT_GE(pairs.rows[3].copies, 1U);
   EXPECT_GT(pairs.rows[3].gb_per_s, pairs.rows[1].gb_per_s);
   EXPECT_FALSE(pairs.rows[3].limited_by.empty());
+  EXPECT_EQ(pairs.rows[3].forth_gb_per_s, pairs.rows[3].gb_per_s);
+  EXPECT_FALSE(pairs.rows[3].back_gb_per_s);
   EXPECT_THAT(pairs.json, HasSubstr("\"weft.copies/1\""));
   EXPECT_THAT(topology().copies().text, HasSubstr("Running host_to_device_memcpy_ce."));
 }

@@ -113,7 +113,9 @@ py::object copy_row_of(const api::CopyRow& row) {
   return make("CopyRow", "test"_a = text_of(row.test), "from_"_a = text_of(row.from),
               "to"_a = text_of(row.to), "kind"_a = text_of(row.kind), "by"_a = text_of(row.by),
               "bytes"_a = row.bytes, "copies"_a = row.copies, "time_us"_a = row.time_us,
-              "GBps"_a = row.gb_per_s, "limited_by"_a = tuple_of(row.limited_by, cause_of));
+              "GBps"_a = row.gb_per_s, "forth_GBps"_a = row.forth_gb_per_s,
+              "back_GBps"_a = row.back_gb_per_s,
+              "limited_by"_a = tuple_of(row.limited_by, cause_of));
 }
 
 py::object copies_of(const api::Copies& copies) {

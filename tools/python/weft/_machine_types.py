@@ -147,6 +147,8 @@ class CopyRow:
     copies      that were simulated, one after another, each way
     time_us     microseconds, of a copy
     GBps        1e9 bytes/s of payload; of both ways twice that of the slower
+    forth_GBps  from `from_` to `to`
+    back_GBps   the other way; None unless it runs
     limited_by  causes, largest first
     """
 
@@ -159,6 +161,8 @@ class CopyRow:
     copies: int
     time_us: float
     GBps: float
+    forth_GBps: float
+    back_GBps: float | None
     limited_by: tuple[Cause, ...]
 
 
@@ -178,7 +182,8 @@ class Copies(Table):
     json: str = field(repr=False)
 
     def _columns(self) -> tuple[str, ...]:
-        return ("test", "from", "to", "kind", "by", "bytes", "copies", "time_us", "GBps", "limited_by")
+        return ("test", "from", "to", "kind", "by", "bytes", "copies", "time_us", "GBps", "forth_GBps",
+                "back_GBps", "limited_by")
 
     def _cells(self) -> list[dict[str, Cell]]:
         def limit(row: CopyRow) -> str:
