@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "models/collective/settings.hpp"
-#include "models/collective/unused.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
@@ -47,9 +46,7 @@ void run(const CopiesArguments& arguments) {
   const Assembled on(with_large_buffers(read_topology(arguments.topology, catalog), catalog),
                      settings, 1);
   for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
-  const std::string unused =
-      no_effect_on("copies", parse_settings(arguments.set), on.machine,
-                   {"dcqcn", "explain", "nccl", "netswitch", "network", "nic", "nodes", "wire"});
+  const std::string unused = no_effect_on_copies(parse_settings(arguments.set), on.machine);
   if (!unused.empty()) std::cerr << "note: " << unused << '\n';
   CopiesRun copies(on, arguments.request, sizes);
   if (!copies.note().empty()) std::cerr << "note: " << copies.note() << '\n';

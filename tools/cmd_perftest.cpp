@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "models/collective/settings.hpp"
-#include "models/collective/unused.hpp"
 #include "models/perftest/perftest.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
@@ -84,8 +83,7 @@ void run(const PerftestArguments& arguments) {
   const Assembled on(read_topology(arguments.topology, make_catalog()), settings,
                      perftest_nodes(options));
   for (const std::string& note : on.fabric.spec().notes) tell(note);
-  tell(no_effect_on("perftest", parse_settings(arguments.set), on.machine, {"explain", "nccl"}));
-
+  tell(no_effect_on_perftest(parse_settings(arguments.set), on.machine));
   const PerftestEnds ends = perftest_ends(on.machine, options);
   tell(without_effect(request, options));
   const bool quiet = arguments.json == "-";

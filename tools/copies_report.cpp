@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/collective/predict.hpp"
+#include "models/collective/unused.hpp"
 #include "models/copies/pairs.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
@@ -154,6 +155,11 @@ std::string CopiesRun::run_pairs(Bytes size) {
   if (rows.size() == 1) return out;
   return out + fmt::format("# sum of {} copies of {} at once: {:.2f} GB/s\n", rows.size(),
                            format_size(size), sum);
+}
+
+std::string no_effect_on_copies(const std::vector<ScenarioSetting>& set, const Machine& machine) {
+  return no_effect_on("copies", set, machine,
+                      {"dcqcn", "explain", "nccl", "netswitch", "network", "nic", "nodes", "wire"});
 }
 
 std::string copies_csv(const CopiesReport& report) {

@@ -68,6 +68,9 @@ class CopiesRun {
   CopiesReport report_;
 };
 
+/// What a user set that copies do not have; "" if nothing was.
+std::string no_effect_on_copies(const std::vector<ScenarioSetting>& set, const Machine& machine);
+
 /// One CSV line for each row, and a head.
 std::string copies_csv(const CopiesReport& report);
 

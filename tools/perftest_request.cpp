@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/collective/unused.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "tools/predict_asked.hpp"
@@ -121,6 +122,10 @@ std::string without_effect(const PerftestRequest& asked, const PerftestOptions& 
   if (out.empty()) return "";
   return fmt::format("no effect on rates and latency with --op {} --mem {}: {}", asked.op,
                      asked.memory, fmt::join(out, ", "));
+}
+
+std::string no_effect_on_perftest(const std::vector<ScenarioSetting>& set, const Machine& machine) {
+  return no_effect_on("perftest", set, machine, {"explain", "nccl"});
 }
 
 std::string seed_note(const PerftestRequest& asked, const std::vector<PerftestRow>& rows) {

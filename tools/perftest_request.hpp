@@ -50,6 +50,8 @@ std::vector<ScenarioSetting> perftest_settings(const PerftestRequest& request,
 /// What was asked for and has no effect where data are staged, or nothing is sent; "" if nothing
 /// was.
 std::string without_effect(const PerftestRequest& asked, const PerftestOptions& options);
+/// What a user set that a perftest does not have; "" if nothing was.
+std::string no_effect_on_perftest(const std::vector<ScenarioSetting>& set, const Machine& machine);
 /// That the seed has none on what was run; "" if it has, or was not asked for.
 std::string seed_note(const PerftestRequest& asked, const std::vector<PerftestRow>& rows);
 

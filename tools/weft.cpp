@@ -260,8 +260,8 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
                  report.to_nic,         {},        on.fabric.spec().notes,
                  to_json(report).dump()};
     for (const std::string& note :
-         {without_effect(request, checked), seed_note(request, report.rows),
-          outage_before_rates(on.machine, ends, report.rows)}) {
+         {no_effect_on_perftest(settings_of(set_), on.machine), without_effect(request, checked),
+          seed_note(request, report.rows), outage_before_rates(on.machine, ends, report.rows)}) {
       if (!note.empty()) out.notes.push_back(note);
     }
     for (weft::PerftestRow& row : report.rows) out.rows.push_back(row_of(std::move(row)));
@@ -292,7 +292,10 @@ Copies Topology::copies(const CopiesOptions& options) const {
         out.rows.push_back(row_of(row, options.by));
       }
       out.notes = on.fabric.spec().notes;
-      if (!run.note().empty()) out.notes.push_back(run.note());
+      for (const std::string& note :
+           {no_effect_on_copies(settings_of(set_), on.machine), run.note()}) {
+        if (!note.empty()) out.notes.push_back(note);
+      }
       out.json = to_json(run.report()).dump();
       return out;
     });

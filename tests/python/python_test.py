@@ -343,6 +343,9 @@ class Machines(PythonTest):
         self.same_json(copied, "copies", file, "--to", "gpu0", "--blocks", 4, "--all", "--gpu", "a100-sxm")
         self.assertIn("<p>no effect with --by engine: --blocks</p>", copied._repr_html_())
         self.assertEqual([row.back_GBps for row in copied.rows], [None] * len(copied.rows))
+        machine.set("nic.rate", "200 Gb/s")
+        self.assertEqual(machine.copies(to="gpu0").notes, ("no effect on copies: nic.rate",))
+        machine = weft.Topology.load(file)
         self.same_json(machine.copies(to="gpu0", fidelity="packet", bytes=1 << 20), "copies", file, "--to", "gpu0",
                        "--fidelity", "packet", "--size", "1M")
 

@@ -12,6 +12,7 @@
 namespace weft::test::tools_weft {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const std::string kTopologies = std::string(WEFT_SOURCE_DIR) + "/topologies/";
@@ -172,6 +173,13 @@ TEST(ApiTopology, PerftestSaysWhatHasNoEffect) {
                                      "--rx-depth",
                                      "the seed has no effect: nothing in this run is random"));
   EXPECT_THAT(topology().perftest({.bytes = {4096}}).notes, ::testing::IsEmpty());
+}
+
+TEST(ApiTopology, SaysWhichSettingsHaveNoEffect) {
+  const auto of_perftest = topology().set("nccl.launch", "graph").perftest({.bytes = {4096}});
+  EXPECT_THAT(of_perftest.notes, ElementsAre("no effect on perftest: nccl.launch"));
+  const auto of_copies = topology().set("nic.rate", "200 Gb/s").copies({.to = "gpu0"});
+  EXPECT_THAT(of_copies.notes, ElementsAre("no effect on copies: nic.rate"));
 }
 
 TEST(ApiTopology, CopiesHaveTheRateOfEachWay) {
