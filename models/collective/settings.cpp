@@ -161,7 +161,13 @@ std::string part_name(const PartLibrary& parts, const std::string& wanted) {
   return of_product.empty() ? wanted : of_product;
 }
 
-[[noreturn]] void refuse_tier(const NetworkSpec& network, const std::string& tier) {
+/// Throws InputError unless the network has such switches.
+void check_tier(const NetworkSpec& network, const std::string& tier) {
+  if (network.kind == NetworkSpec::Kind::kOneSwitch) {
+    throw InputError(
+        "a one-switch network has no tiers: netswitch.KEY is its switch's (or network.kind first)");
+  }
+  if (has_tier(network, tier)) return;
   throw InputError(fmt::format("a {} network has no {} switches (network.kind comes first)",
                                network_kind_name(network.kind), tier));
 }
@@ -184,7 +190,7 @@ bool apply_part_of_switches(const std::string& scope, const std::string& part,
     for (NetworkTierSpec* each : tiers) each->part.clear();
     return true;
   }
-  if (!has_tier(network, scope)) refuse_tier(network, scope);
+  check_tier(network, scope);
   tiers.at(tier)->part = part;
   return true;
 }
@@ -285,10 +291,6 @@ std::optional<std::string> scope_of(const TopologySpec& spec, const std::string&
     if (device.name == name) return std::string(device.scope());
   }
   if (std::find(kTierNames.begin(), kTierNames.end(), name) == kTierNames.end()) return {};
-  if (spec.network.kind == NetworkSpec::Kind::kOneSwitch) {
-    throw InputError(
-        "a one-switch network has no tiers: netswitch.KEY is its switch's (or network.kind first)");
-  }
   if (spec.network.kind == NetworkSpec::Kind::kNone) return {};
   check_tier(spec.network, name);
   return std::string(device_kind_name(DeviceKind::kNetSwitch));
@@ -300,6 +302,7 @@ void set_nodes(TopologySpec& spec, const ScenarioSetting& setting, const Params&
 
 /// A setting of the topology that is no parameter, declared once.
 struct TopologyKey {
+  check_tier(spec.network, name);
   std::string_view key;
   std::string_view range;
   std::string_view fallback;
