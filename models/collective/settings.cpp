@@ -302,7 +302,6 @@ void set_nodes(TopologySpec& spec, const ScenarioSetting& setting, const Params&
 
 /// A setting of the topology that is no parameter, declared once.
 struct TopologyKey {
-  check_tier(spec.network, name);
   std::string_view key;
   std::string_view range;
   std::string_view fallback;
