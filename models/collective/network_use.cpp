@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "models/nccl/execute/p2p_plan.hpp"
+
 namespace weft {
 namespace {
 
@@ -63,6 +65,38 @@ std::map<DeviceId, Leaf> leaves_of(const Fabric& fabric, const std::vector<bool>
     if (out.size() > kMostLeaves) return {};
   }
   return out;
+}
+
+/// Adds the connections of an all-to-all; false: there is no route, or they are too many.
+bool add_drawn_all_to_all(const Machine& machine, const Schedule& schedule, std::uint32_t channels,
+                          const Stop* stop, NetworkUse& use) {
+  const Fabric& fabric = machine.fabric();
+  const std::uint32_t nodes = fabric.nodes();
+  const auto gpus = static_cast<std::uint32_t>(schedule.p2p_nics.size());
+  const double ranks = static_cast<double>(nodes) * gpus;
+  if (ranks * ranks * channels * machine.routing().queue_pairs() > kMostDrawn) return false;
+  for (std::uint32_t rank = 0; rank < nodes * gpus; ++rank) {
+    if (stop != nullptr) stop->check();
+    const std::vector<P2pRound> rounds = p2p_rounds(nodes, gpus, rank);
+    for (std::uint32_t round = 0; round < rounds.size(); ++round) {
+      const std::uint32_t peer = rounds[round].send_to;
+      if (peer / gpus == rank / gpus) continue;
+      for (std::uint32_t part = 0; part < channels; ++part) {
+        const std::uint32_t channel = p2p_channel(schedule, nodes, gpus, round, part);
+        const std::uint32_t from = rank % gpus;
+        const std::uint32_t to = peer % gpus;
+        const std::vector<std::uint32_t>& entries = schedule.p2p_nics[to];
+        const std::uint32_t exit = p2p_exit(schedule, from, to, channel).nic;
+        const std::uint32_t entry = entries[channel % entries.size()];
+        if (!use.add(fabric.device(rank / gpus, DeviceKind::kNic, exit),
+                     fabric.device(peer / gpus, DeviceKind::kNic, entry), 1,
+                     connection_number(gpus, channel, from, to))) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
 }
 
 /// What goes from leaf to leaf inside of nodes: nothing is sent so.
@@ -144,7 +178,7 @@ double NetworkUse::most_between_switches() const {
   return out;
 }
 
-std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule,
+std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule, Op op,
                                        std::uint32_t channels) {
   const Fabric& fabric = machine.fabric();
   const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
@@ -155,8 +189,11 @@ std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& s
       const RingHop hop = ring_hop(fabric, ring, n);
       const std::uint32_t from = ring.order[(n + 1) * gpus - 1];
       const std::uint32_t to = ring.order[(n + 1) * gpus % ring.order.size()];
+      // The end of a chain counts as sent, so that a limit is that of a node with all its hops.
+      use.send(hop.from, 1);
+      if ((op == Op::kBroadcast && to == kRoot) || (op == Op::kReduce && from == kRoot)) continue;
       const std::uint32_t number = connection_number(gpus, c, from % gpus, to % gpus);
-      if (!use.add(hop.from, hop.to, 1, number)) return {};
+      if (!use.cross(hop.from, hop.to, 1, number)) return {};
     }
   }
   return use;
@@ -197,11 +234,16 @@ P2pShares p2p_shares(const Schedule& schedule) {
   return out;
 }
 
-std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule) {
+std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule,
+                                            std::uint32_t channels, const Stop* stop) {
   const Fabric& fabric = machine.fabric();
   const P2pShares shares = p2p_shares(schedule);
   const std::size_t nics = shares.size();
   NetworkUse use(machine);
+  if (!machine.routing().spread()) {
+    if (!add_drawn_all_to_all(machine, schedule, channels, stop, use)) return {};
+    return use;
+  }
   std::vector<bool> used(nics);
   for (std::size_t i = 0; i < nics; ++i) {
     const double of_nic = std::accumulate(shares[i].begin(), shares[i].end(), 0.0);
@@ -221,6 +263,7 @@ std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedu
   }
   if (routes * leaves.size() > kMostRoutes) return {};
   for (const auto& [from_switch, from] : leaves) {
+    if (stop != nullptr) stop->check();
     std::vector<double> to_nic(nics);  // from this leaf to one NIC of each place
     for (std::size_t i = 0; i < nics; ++i) {
       const auto here = static_cast<double>(from.nodes[i].size());
@@ -233,7 +276,7 @@ std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedu
         pairs += to_nic[j] * static_cast<double>(to.nodes[j].size());
       }
       if (from.shares_a_node(to)) pairs -= of_same_node(shares, from, to);
-      if (pairs > kNone && !use.cross(from.nic, to.nic, pairs)) return {};
+      if (pairs > kNone && !use.cross(from.nic, to.nic, pairs, 0)) return {};
     }
   }
   return use;

@@ -6,6 +6,7 @@
 
 #include "models/collective/sample_network.hpp"
 #include "models/nccl/schedule.hpp"
+#include "sim/base/stop.hpp"
 
 namespace weft {
 
@@ -19,14 +20,14 @@ class NetworkUse {
 
   /// So much is sent from NIC to NIC, over all routes that it is spread over, or those that a hash
   /// draws for the connection. False: there is none.
-  bool add(DeviceId from, DeviceId to, double amount, std::uint32_t connection = 0) {
+  bool add(DeviceId from, DeviceId to, double amount, std::uint32_t connection) {
     send(from, amount);
     return cross(from, to, amount, connection);
   }
   /// So much leaves a NIC.
   void send(DeviceId nic, double amount);
   /// And so much crosses what lies between the leaves of two NICs. False: they have no route.
-  bool cross(DeviceId from, DeviceId to, double amount, std::uint32_t connection = 0);
+  bool cross(DeviceId from, DeviceId to, double amount, std::uint32_t connection);
 
   struct Limit {
     Cause cause;
@@ -52,8 +53,9 @@ struct RingHop {
 };
 RingHop ring_hop(const Fabric& fabric, const Ring& ring, std::size_t place);
 
-/// Of the rings' hops between nodes; nullopt where one has no route.
-std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule,
+/// Of the rings' hops between nodes that the operation uses: a chain ends where it began; nullopt
+/// where one has no route.
+std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule, Op op,
                                        std::uint32_t channels);
 /// Of the trees of the channels that `choice` uses, up and down.
 std::optional<NetworkUse> use_of_trees(const Machine& machine, const Schedule& schedule,
@@ -64,9 +66,13 @@ using P2pShares = std::vector<std::vector<double>>;
 /// Precondition: GPUs have NICs.
 P2pShares p2p_shares(const Schedule& schedule);
 /// Of an all-to-all, leaf by leaf; nullopt where two have no route, or with more than kMostLeaves
-/// or kMostRoutes. Precondition: GPUs have NICs.
-std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule);
+/// or kMostRoutes. Where each connection's way is drawn, rank by rank, with the connections of as
+/// many channels between two ranks; at most kMostDrawn. Precondition: GPUs have NICs.
+/// Throws Stopped soon after `stop` asks for it.
+std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule,
+                                            std::uint32_t channels, const Stop* stop = nullptr);
 inline constexpr std::size_t kMostLeaves = 2048;
 inline constexpr std::uint64_t kMostRoutes = 200'000'000;  ///< between leaves: some 10 s
+inline constexpr std::uint64_t kMostDrawn = 20'000'000;    ///< between NICs: likewise
 
 }  // namespace weft

@@ -84,7 +84,7 @@ void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::str
       machine.devices().unlike_nodes().front(), machine.fabric().nodes()));
 }
 
-void add_extended_notes(RunResult& result) {
+void add_extended_notes(RunResult& result, std::optional<std::uint64_t> seed) {
   std::map<std::pair<std::string, std::string>, ExtendedRows> all;  // by what, and what of
   for (const ResultRow& row : result.rows) {
     if (row.extended.empty()) continue;
@@ -94,6 +94,7 @@ void add_extended_notes(RunResult& result) {
       if (e.by == "nearer level") continue;
       if (e.by == "switch") {
         how = "on fewer switches that pass as much, ";
+        if (seed) how += fmt::format("as wire.seed={} draws the ways, ", *seed);
       } else if (by.find(e.by) == std::string::npos) {
         by += (by.empty() ? "extended by the " : "and the ") + e.by + " ";
       }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +30,8 @@ bool is_of_launches(std::string_view key);
 /// That one of the few nodes that stand for all has the place of the one that is not like the
 /// others. `runs_few`: some task's.
 void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::string>& notes);
-/// Which rows are extended, and from what.
-void add_extended_notes(RunResult& result);
+/// Which rows are extended, and from what. `seed`: by which a hash draws the connections' ways.
+void add_extended_notes(RunResult& result, std::optional<std::uint64_t> seed);
 /// What the simple rules leave unread: lists and exclusions of algorithms and protocols, and what
 /// NCCL is told of NICs.
 void add_unread_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& settings,

@@ -121,14 +121,12 @@ void tell_long(const Ready& ready, const std::vector<RowTask>& tasks) {
   double seconds = 0;
   for (const RowTask& task : tasks) seconds += seconds_of(ready, task);
   if (seconds < kLongRun) return;
-  const auto any = [&](const auto& is) {
-    return std::ranges::any_of(tasks, [&](const RowTask& task) { return is(ready, task); });
-  };
-  if (!any(runs_every_rank)) {
+  const auto every_rank = [&](const RowTask& task) { return runs_every_rank(ready, task); };
+  if (std::ranges::none_of(tasks, every_rank)) {
     return tell(
         fmt::format("up to about {}: less where much of it is alike", of_one_core(seconds)));
   }
-  if (!any(is_drawn)) {
+  if (std::ranges::none_of(tasks, [&](const RowTask& task) { return is_drawn(ready, task); })) {
     return tell(
         fmt::format("about {}: every rank is simulated (--unfolded)", of_one_core(seconds)));
   }
@@ -362,7 +360,8 @@ std::vector<double> Prepared::seconds(Op op, const std::vector<Bytes>& sizes,
                                       const std::vector<std::string>& memory_paths) {
   std::vector<std::string> notes;  // run() tells them
   std::vector<RowTask> tasks = tasks_of(op, sizes, memory_paths, notes);
-  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_);
+  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_,
+                  options_.stop);
   find_stand_ins(samples, tasks);
   SampleRuns runs;
   const Ready ready{machine_, schedules_, options_, runs};
@@ -398,7 +397,8 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
     result.notes.push_back(std::move(note));
   }
   refuse_no_choice(schedules_, tasks, asked_.settings, asked_.env_place);
-  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_);
+  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_,
+                  options_.stop);
   find_stand_ins(samples, tasks);
   const bool runs_few = std::ranges::any_of(tasks, [&](const RowTask& task) {
     const std::optional<SampleRun>& first = task.stand_in.first;
@@ -433,7 +433,7 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   if (!decided_.simple) add_nvls_channels_note(params_, result.rows, result.notes);
   result.verdict = verdict(result.rows);
   add_choice_notes(result, options_.fidelity);
-  add_extended_notes(result);
+  add_extended_notes(result, has_drawn ? std::optional{machine_.routing().seed()} : std::nullopt);
   const std::vector<std::string> gdr =
       gdr_notes(machine_, gdr_pairs(machine_, schedule(MemoryPath::kGdr), op),
                 decided_.of(MemoryPath::kGdr), op, result.rows);

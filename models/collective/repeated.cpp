@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
 
 namespace weft {
@@ -32,7 +33,11 @@ void scale_causes(RunOutcome& run, Duration from) {
 
 /// What each of the last `launches` adds to what was before.
 Duration each_of_last(std::uint32_t launches, Duration before, Duration all) {
-  if (before >= all) throw std::logic_error("a launch that takes no time");
+  if (before >= all) {
+    throw InputError(
+        "launches behind each other have not settled after so few: the last ones took no time; ask "
+        "for one alone (--launch single)");
+  }
   return Duration::ps((all - before).count_ps() / launches);
 }
 

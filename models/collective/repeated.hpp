@@ -24,7 +24,7 @@ RunOutcome waited_for(const Launches& launches, RunOutcome alone, CauseTable& ca
 
 /// One launch of many behind each other, which overlaps with the tail of the one before, and a
 /// connection's next operation waits for the last one: what each of the `before` last launches of a
-/// run adds to as many first ones, whose end is its lap. Throws std::logic_error if that is
+/// run adds to as many first ones, whose end is its lap. Throws InputError if that is
 /// nothing.
 RunOutcome told_by_lap(const Launches& launches, std::uint32_t before, RunOutcome run,
                        CauseTable& causes);

@@ -13,6 +13,7 @@
 #include "models/collective/repeated.hpp"
 #include "models/nccl/decide/connect.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/nccl/execute/p2p_plan.hpp"
 
 namespace weft {
 namespace {
@@ -128,8 +129,7 @@ bool may_be_sampled(Op op, const Machine& cluster) {
                           : cluster.has_one_switch()
                               ? nodes <= 2 * Sample::kOfRings
                               : nodes <= Sample::kMostWhole && gpus <= Sample::kMostWholeGpus;
-  return !runs_whole && (cluster.network_spreads() || !is_point_to_point(op)) &&
-         !cluster.has_emulated_nics() && cluster.devices().unlike_nodes().size() < 2;
+  return !runs_whole && !cluster.has_emulated_nics() && cluster.devices().unlike_nodes().size() < 2;
 }
 
 std::vector<SampleRun> StandIn::runs() const {
@@ -151,9 +151,10 @@ Schedule always(const Choice& choice, const Schedule& schedule) {
   return out;
 }
 
-const Samples::Limits& Samples::limits(MemoryPath path, Algorithm algorithm, std::uint32_t channels,
+const Samples::Limits& Samples::limits(Op op, MemoryPath path, Algorithm algorithm,
+                                       std::uint32_t channels,
                                        const std::function<std::optional<NetworkUse>()>& use) {
-  const auto [at, is_new] = limits_.try_emplace({path, algorithm, channels});
+  const auto [at, is_new] = limits_.try_emplace({op, path, algorithm, channels});
   if (!is_new) return at->second;
   if (const std::optional<NetworkUse> known = use()) {
     at->second = {true, known->limit(machine_.fabric().nodes())};
@@ -164,7 +165,8 @@ const Samples::Limits& Samples::limits(MemoryPath path, Algorithm algorithm, std
 /// The sample of the rings, which has two hops as slow as the slowest, between two leaves; those
 /// within a leaf take what makes the sum of all, for each, the rings'. Of so many nodes that this
 /// is no less than their cables take; none if kMostOfRings are too few, or a hop has no route.
-std::optional<Samples::RingSample> Samples::sample_of_rings(MemoryPath path, const Choice& choice) {
+std::optional<Samples::RingSample> Samples::sample_of_rings(Op op, MemoryPath path,
+                                                            const Choice& choice) {
   const Schedule& cluster = schedules_.at(path);
   if (machine_.has_one_switch()) return RingSample{Sample::kOfRings, {}};
   // Of rings on networks that never block some are enough for a mean.
@@ -188,8 +190,9 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(MemoryPath path, con
   }
   std::optional<NetworkUse::Limit> limit;
   if (!machine_.network_never_blocks()) {
-    const Limits& known = limits(path, choice.algorithm, choice.channels,
-                                 [&] { return use_of_rings(machine_, cluster, choice.channels); });
+    const Limits& known = limits(op, path, choice.algorithm, choice.channels, [&] {
+      return use_of_rings(machine_, cluster, op, choice.channels);
+    });
     if (!known.has_routes) return {};
     limit = known.limit;
   }
@@ -277,7 +280,7 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const Choice choice = cluster.choose(op, bytes);
   if (choice.algorithm == Algorithm::kRing) {
     if (cluster.rings.size() < choice.channels) return {};
-    const std::optional<RingSample> rings = sample_of_rings(path, choice);
+    const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
     if (!rings || rings->nodes >= nodes) return {};
     const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
@@ -413,8 +416,16 @@ StandIn Samples::of_all_to_all(Bytes bytes, MemoryPath path) {
   if (!farthest) return {};
   alike.network = SampleNetwork{*farthest, *farthest};
   if (!machine_.network_never_blocks()) {
-    const Limits& known = limits(path, Algorithm::kPointToPoint, 0,
-                                 [&] { return use_of_all_to_all(machine_, schedules_.at(path)); });
+    const Schedule& schedule = schedules_.at(path);
+    std::uint32_t channels = 1;
+    if (!machine_.routing().spread()) {
+      const auto all = Communicator::of_all(machine_.fabric());
+      const Bytes to_peer{pieces(bytes, Bytes{all.ranks()})};
+      channels = p2p_split(machine_.devices(), all, schedule, to_peer, true).channels;
+    }
+    const Limits& known = limits(Op::kAllToAll, path, Algorithm::kPointToPoint, channels, [&] {
+      return use_of_all_to_all(machine_, schedule, channels, stop_);
+    });
     if (!known.has_routes) return {};
     if (known.limit) {
       alike.network->between_gb_per_s = known.limit->of_node_gb_per_s;
@@ -474,7 +485,7 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   if (levels_of.empty()) return {};
   std::optional<NetworkUse::Limit> limit;
   if (!machine_.network_never_blocks()) {
-    const Limits& known = limits(path, choice.algorithm, choice.channels,
+    const Limits& known = limits(op, path, choice.algorithm, choice.channels,
                                  [&] { return use_of_trees(machine_, cluster, choice); });
     if (!known.has_routes) return {};
     limit = known.limit;

@@ -106,8 +106,7 @@ struct Sample {
 };
 
 /// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: no NICs
-/// are emulated, since then their hosts share one memory, and the load is spread over switches, or
-/// few connections are drawn (not those of all ranks to all).
+/// are emulated, since then their hosts share one memory.
 bool may_be_sampled(Op op, const Machine& cluster);
 
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node
@@ -174,15 +173,16 @@ class Samples {
  public:
   /// All references must outlive it. `schedules`: what is decided for the cluster.
   Samples(const Machine& machine, const PartLibrary& parts, const Schedules& schedules,
-          const NcclEnv& env, NcclVersion version, const Decided& decided)
+          const NcclEnv& env, NcclVersion version, const Decided& decided, const Stop* stop)
       : machine_{machine},
         parts_{parts},
         schedules_{schedules},
         env_{env},
         version_{version},
-        decided_{decided} {}
+        decided_{decided},
+        stop_{stop} {}
 
-  /// What runs in place of the cluster: see Sample.
+  /// What runs in place of the cluster: see Sample. Throws Stopped soon after `stop` asks for it.
   StandIn of(Op op, Bytes bytes, MemoryPath path);
 
  private:
@@ -201,7 +201,7 @@ class Samples {
     Duration mean{};  ///< of a hop, where there is a network
     std::optional<Cause> between{};
   };
-  std::optional<RingSample> sample_of_rings(MemoryPath path, const Choice& choice);
+  std::optional<RingSample> sample_of_rings(Op op, MemoryPath path, const Choice& choice);
   std::uint32_t most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
                                     const Choice& choice) const;
   StandIn of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& choice,
@@ -214,7 +214,7 @@ class Samples {
     bool has_routes{false};
     std::optional<NetworkUse::Limit> limit{};
   };
-  const Limits& limits(MemoryPath path, Algorithm algorithm, std::uint32_t channels,
+  const Limits& limits(Op op, MemoryPath path, Algorithm algorithm, std::uint32_t channels,
                        const std::function<std::optional<NetworkUse>()>& use);
   using Levels = std::map<std::optional<SampleNetwork>, std::uint32_t>;
   const Levels& levels(const TreesUsed& used);
@@ -235,12 +235,13 @@ class Samples {
   const NcclEnv& env_;
   NcclVersion version_;
   const Decided& decided_;
+  const Stop* stop_;
   /// By their nodes, those that they stand for, and their network.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>>,
            std::unique_ptr<Sample>>
       samples_;
   std::map<TreesUsed, Levels> levels_;
-  std::map<std::tuple<MemoryPath, Algorithm, std::uint32_t>, Limits> limits_;
+  std::map<std::tuple<Op, MemoryPath, Algorithm, std::uint32_t>, Limits> limits_;
 };
 
 }  // namespace weft

@@ -133,6 +133,9 @@ P2pExit p2p_exit(const Schedule& schedule, std::uint32_t from, std::uint32_t to,
 /// After how many channels those come again.
 std::uint32_t p2p_exits_between(const Schedule& schedule, std::uint32_t from, std::uint32_t to);
 
+/// The rank where a broadcast begins and a reduce ends: nccl-tests' default.
+inline constexpr std::uint32_t kRoot = 0;
+
 /// What tells the connections of a channel between GPUs of two nodes, by their places, from others
 /// between the same NICs: each has queue pairs of its own (QueuePair::connection).
 constexpr std::uint32_t connection_number(std::uint32_t gpus, std::uint32_t channel,

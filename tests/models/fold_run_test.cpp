@@ -377,14 +377,16 @@ TEST(FoldRun, ASampleOfNetworksThatBlockIsAboutTheCluster) {
         {"nccl.algo=Tree", "network.kind=leaf-spine", "network.inside=ring",
          "network.rack_leaves=12", "network.placement=round-robin"},
         "wire, leaf to leaf", 0.02);
-  // A hash lays as many connections on one uplink as it may: of rings and trees of other seeds,
-  // more or fewer (10.1 to 15.8 ms).
+  // A hash lays more connections on one uplink by some seeds than by others (10.1 to 15.8 ms).
   for (const char* algorithm : {"nccl.algo=Ring", "nccl.algo=Tree"}) {
     agree("allreduce", Bytes::mib(128),
           {"network.kind=leaf-spine", "wire.routing=ecmp", "wire.seed=3",
            "network.placement=round-robin", algorithm},
           "wire, spine to leaf", 0.02);
   }
+  agree("alltoall", Bytes::mib(64),
+        {"network.kind=leaf-spine", "wire.routing=ecmp", "network.placement=round-robin"},
+        "wire, spine to leaf", 0.08);
   // Three groups of 16 nodes, which two links join; a torus of 12 leaves.
   agree("alltoall", Bytes::mib(64),
         {"network.kind=dragonfly", "network.group_leaves=4", "network.globals=1"},
@@ -438,7 +440,6 @@ TEST(FoldRun, NetworksThatMayBlockOtherwiseRunWhole) {
     }
     EXPECT_TRUE(run(scenario, settings, true).at(0).extended.empty()) << settings[0];
   };
-  is_whole("alltoall", {"wire.routing=ecmp"});
   is_whole("alltoall", {"network.inside=clique", "network.rack_leaves=2", "network.leaf_down=16"});
 }
 

@@ -125,7 +125,7 @@ TEST(Launches, WhatTheSecondAddsCounts) {
   EXPECT_EQ(counted(told_by_one(launches, alone, run, causes)), Duration::ns(25));
   EXPECT_EQ(runs, 1);
   both.lap = both.time;
-  EXPECT_THROW(told_by_lap(launches, 1, both, causes), std::logic_error);
+  EXPECT_THROW(told_by_lap(launches, 1, both, causes), InputError);
   EXPECT_EQ(counted(waited_for(launches, alone, causes)), Duration::ns(25) + launches.wait);
 }
 

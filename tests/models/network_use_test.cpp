@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/nccl/execute/collective_plan.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft::test::models_network_use {
@@ -17,10 +18,10 @@ class FourLeaves {
   static constexpr std::uint32_t kNodes = 16;
   static constexpr std::uint32_t kChannels = 8;
   std::optional<NetworkUse::Limit> ring() const {
-    return use_of_rings(machine_.machine(), schedule_, kChannels)->limit(kNodes);
+    return use_of_rings(machine_.machine(), schedule_, Op::kAllReduce, kChannels)->limit(kNodes);
   }
   std::optional<NetworkUse::Limit> all_to_all() const {
-    return use_of_all_to_all(machine_.machine(), schedule_)->limit(kNodes);
+    return use_of_all_to_all(machine_.machine(), schedule_, 1)->limit(kNodes);
   }
 
  private:
@@ -74,7 +75,7 @@ TEST(NetworkUse, WithPxnAnAllToAllStaysOnItsRail) {
                            16);
   Schedule schedule = make_schedule(m.machine().devices(), MemoryPath::kGdr);
   const auto of_node = [&] {
-    return use_of_all_to_all(m.machine(), schedule)->limit(16)->of_node_gb_per_s;
+    return use_of_all_to_all(m.machine(), schedule, 1)->limit(16)->of_node_gb_per_s;
   };
   const double uplinks = 2 * 50;
   const double of_leaf = 8.0 * 8 * 15 / 4;  // what a node sends, by what a NIC of the leaf takes
@@ -84,6 +85,53 @@ TEST(NetworkUse, WithPxnAnAllToAllStaysOnItsRail) {
     for (std::uint32_t to = 0; to < 8; ++to) to_each.push_back({{schedule.p2p_nics[to][0], to}});
   }
   EXPECT_NEAR(of_node(), of_leaf / (8 * 12) * uplinks, 1e-9);
+}
+
+// What a plan's queue pairs would take, each by its own draw.
+TEST(NetworkUse, DrawsTheWaysOfTheConnectionsThatThePlanHas) {
+  MachineUnderTest m(
+      "hgx-h100-8nic.yaml",
+      {"network.kind=leaf-spine", "network.ports=32", "network.placement=round-robin",
+       "wire.routing=ecmp", "wire.qps_per_connection=2"},
+      7);
+  Schedule schedule = make_schedule(m.devices(), MemoryPath::kGdr);
+  const auto of_plan = [&](Op op, Bytes bytes) {
+    NetworkUse use(m.machine());
+    const DeviceId root = m.id("gpu0");
+    for (const QueuePair& q : make_plan(m.devices(), schedule, op, bytes).queue_pairs) {
+      use.send(q.nic, 1);
+      if (op == Op::kBroadcast && q.peer_memory == root) continue;  // nothing is sent there
+      if (op == Op::kReduce && q.memory == root) continue;
+      use.cross(q.nic, q.peer_nic, 1, q.connection);
+    }
+    return use;
+  };
+  const auto same = [](const std::optional<NetworkUse>& a, const NetworkUse& b) {
+    ASSERT_TRUE(a);
+    EXPECT_GT(a->most_between_switches(), 1);
+    EXPECT_EQ(a->most_between_switches(), b.most_between_switches());
+    const auto limit = a->limit(7);
+    const auto expected = b.limit(7);
+    ASSERT_TRUE(limit);
+    ASSERT_TRUE(expected);
+    EXPECT_EQ(limit->of_each_gb_per_s, expected->of_each_gb_per_s);
+    EXPECT_EQ(limit->of_node_gb_per_s, expected->of_node_gb_per_s);
+    EXPECT_EQ(limit->cause.where, expected->cause.where);
+  };
+  Choice choice{.algorithm = Algorithm::kRing, .protocol = "Simple", .channels = 8};
+  schedule.choose = [&](Op, Bytes) { return choice; };
+  for (const Op op : {Op::kAllReduce, Op::kBroadcast, Op::kReduce}) {
+    same(use_of_rings(m.machine(), schedule, op, 8), of_plan(op, Bytes::mib(1)));
+  }
+  choice.algorithm = Algorithm::kTree;
+  same(use_of_trees(m.machine(), schedule, choice), of_plan(Op::kAllReduce, Bytes::mib(1)));
+  choice = {.algorithm = Algorithm::kPointToPoint, .protocol = "Simple", .channels = 1};
+  schedule.p2p_channels = 8;
+  schedule.p2p_channels_per_peer = 2;
+  same(use_of_all_to_all(m.machine(), schedule, 1), of_plan(Op::kAllToAll, Bytes::kib(64)));
+  Stop stop;
+  stop.request();
+  EXPECT_THROW(use_of_all_to_all(m.machine(), schedule, 1, &stop), Stopped);
 }
 
 }  // namespace

@@ -261,8 +261,7 @@ class P2pBuilder {
     return at->second;
   }
   std::uint32_t channel(std::uint32_t round, std::uint32_t part) const {
-    return channel_of_part(schedule_->p2p_channels, channel_base(nodes_, grid_.gpus(), round),
-                           part);
+    return p2p_channel(*schedule_, nodes_, grid_.gpus(), round, part);
   }
   /// The ends of a send in a channel.
   std::pair<Endpoint, Endpoint> ends(const Sent& sent, std::uint32_t channel) const {
@@ -372,6 +371,11 @@ class P2pBuilder {
 };
 
 }  // namespace
+
+std::uint32_t p2p_channel(const Schedule& schedule, std::uint32_t nodes, std::uint32_t gpus,
+                          std::uint32_t round, std::uint32_t part) {
+  return channel_of_part(schedule.p2p_channels, channel_base(nodes, gpus, round), part);
+}
 
 std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank) {
   const Rounds rounds(nodes, nodes, gpus);

@@ -21,6 +21,11 @@ struct P2pRound {
 /// the rank itself. Preconditions: ranks = nodes x gpus, rank < ranks.
 std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank);
 
+/// The channel of a part of what is sent in a round (NCCL src/include/device.h,
+/// ncclP2pChannelBaseForRound, ncclP2pChannelForPart).
+std::uint32_t p2p_channel(const Schedule& schedule, std::uint32_t nodes, std::uint32_t gpus,
+                          std::uint32_t round, std::uint32_t part);
+
 /// How a send of `bytes` to one peer of the communicator is split (NCCL src/enqueue.cc,
 /// addP2pToPlan). `network`: the peer is on another node.
 struct P2pSplit {

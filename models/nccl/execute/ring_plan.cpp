@@ -7,8 +7,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kRoot = 0;  // nccl-tests' default
-
 /// What a rank's program does, `place` ranks behind the root on the ring.
 struct RingRank {
   std::uint32_t ranks;  ///< of the cluster
