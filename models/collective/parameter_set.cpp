@@ -149,9 +149,14 @@ ParameterSet parse_parameter_set(const std::string& text, const std::string& fil
 
 ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
                             std::vector<std::string>& notes) {
-  if (params.intervals.classes.empty() || params.machine_fnv1a.empty()) return params.intervals;
+  const std::vector<ClassInterval>& classes = params.intervals.classes;
+  if (classes.empty()) return {};
   std::string why;
-  if (beside.machine == nullptr) {
+  if (std::ranges::find(classes, 0, &ClassInterval::configurations) != classes.end()) {
+    why = "the file does not say of how many configurations they are; weft calibrate does";
+  } else if (params.machine_fnv1a.empty()) {
+    return params.intervals;
+  } else if (beside.machine == nullptr) {
     why = "rows that name their machines are of others than it was fitted on";
   } else if (fmt::format("{:016x}", beside.machine->digest) != params.machine_fnv1a) {
     why = beside.machine->file + " is not the machine that it was fitted on";

@@ -31,10 +31,10 @@ struct Beside {
   std::map<std::string, std::string> env;
 };
 
-/// The intervals of a set, which hold with all else as it was: none where the machine is another
-/// one, or a setting or variable of NCCL is there that was not when it was fitted, or was and is
-/// not, which `notes` then say. What rows say themselves (nodes, algorithm, channels, NICs, ...) is
-/// theirs.
+/// The intervals of a set, which hold with all else as it was: none where the file does not say of
+/// how many configurations they are, the machine is another one, or a setting or variable of NCCL
+/// is there that was not when it was fitted, or was and is not, which `notes` then say. What rows
+/// say themselves (nodes, algorithm, channels, NICs, ...) is theirs.
 ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
                             std::vector<std::string>& notes);
 

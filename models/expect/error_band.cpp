@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "models/expect/student.hpp"
+#include "sim/base/quantile.hpp"
 #include "sim/base/units.hpp"
 #include "sim/result/measured.hpp"
 
@@ -169,19 +170,6 @@ std::string counted(std::size_t sites, std::size_t points) {
 }
 
 }  // namespace
-
-double weighted_quantile(std::vector<std::pair<double, double>> values, double p) {
-  std::sort(values.begin(), values.end());
-  double all = 0;
-  for (const auto& [value, weight] : values) all += weight;
-  constexpr double kRounding = 1e-12;  // of sums of weights
-  double sum = 0;
-  for (const auto& [value, weight] : values) {
-    sum += weight;
-    if (sum >= (p - kRounding) * all) return value;
-  }
-  return values.back().first;
-}
 
 std::pair<double, double> log_interval(std::span<const KnownError* const> rows) {
   const std::vector<std::pair<double, double>> values = weighted(rows);

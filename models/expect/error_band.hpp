@@ -39,10 +39,6 @@ struct ErrorBand {
   std::size_t points{0};
 };
 
-/// The smallest value that a share `p` of the weight does not exceed: of values with weights, in
-/// any order, at least one.
-double weighted_quantile(std::vector<std::pair<double, double>> values, double p);
-
 /// Of eight points of ten of one more site, as logarithms: from the 10 % and 90 % quantiles of
 /// log_ratio(), each site weighing alike, away from their median by widening(). At least 2 sites.
 std::pair<double, double> log_interval(std::span<const KnownError* const> rows);

@@ -151,10 +151,14 @@ constexpr std::array kIntervalFields{
                   }},
     IntervalField{{"rows", "whole number", "", "the rows held out that it was taken from"},
                   [](const ClassInterval& c) -> Json { return c.rows; }},
+    IntervalField{{"configurations", "whole number", "",
+                   "the configurations (of traces: the runs) that these rows are of"},
+                  [](const ClassInterval& c) -> Json { return c.configurations; }},
     IntervalField{{"low", "number", "",
-                   "measured / predicted time that a tenth of these rows does not exceed"},
+                   "measured / predicted time, below which a row of a further configuration lies "
+                   "in one case of ten at most"},
                   [](const ClassInterval& c) -> Json { return c.interval.low; }},
-    IntervalField{{"high", "number", "", "likewise nine tenths"},
+    IntervalField{{"high", "number", "", "likewise above which"},
                   [](const ClassInterval& c) -> Json { return c.interval.high; }}};
 
 /// What the whole object is made from.
@@ -272,7 +276,7 @@ constexpr std::array kReportFields{
                 [](const Report& r) { return errors_json(r, r.calibration.fitted); }},
     ReportField{{"held_out", "map", kIfFitted, "errors of the rows held out"},
                 [](const Report& r) { return errors_json(r, r.calibration.held_out); }},
-    ReportField{{"intervals", "list", "", "of each class with 10 and more rows held out"},
+    ReportField{{"intervals", "list", "", "of each class with 9 and more configurations held out"},
                 [](const Report& r) {
                   return objects_of(r.calibration.intervals.classes, kIntervalFields);
                 }},

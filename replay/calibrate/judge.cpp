@@ -31,20 +31,38 @@ void check_units(const std::vector<Comparison>& tables) {
   }
 }
 
-ErrorIntervals intervals_of_held_out(const Calibration& calibration) {
+ErrorIntervals intervals_of_held_out(const Calibration& calibration,
+                                     std::vector<std::string>& notes) {
   const Comparison held_out = joined(calibration.held_out.after);
-  std::map<std::vector<std::string>, std::vector<double>> ratios;
+  std::map<std::vector<std::string>, std::map<std::string, std::vector<double>>> ratios;
   for (const ComparedRow* const row :
        counted_rows(held_out, {calibration.by, calibration.drop_stalls})) {
     if (!row->predicted) continue;
-    ratios[class_values(row->measured, calibration.by)].push_back(row->measured.us /
-                                                                  row->predicted->time_us);
+    ratios[class_values(row->measured, calibration.by)][run_of(row->measured)].push_back(
+        row->measured.us / row->predicted->time_us);
   }
   ErrorIntervals out{calibration.by, {}};
+  std::size_t most = 0;
   for (const auto& [values, of_class] : ratios) {
-    if (of_class.size() < kFewestIntervalRows) continue;
-    out.classes.push_back(
-        {values, static_cast<std::int64_t>(of_class.size()), interval_of(of_class)});
+    if (of_class.size() < kFewestIntervalConfigurations) {
+      most = std::max(most, of_class.size());
+      continue;
+    }
+    std::vector<std::vector<double>> configurations;
+    std::size_t rows = 0;
+    for (const auto& [name, of_one] : of_class) {
+      configurations.push_back(of_one);
+      rows += of_one.size();
+    }
+    out.classes.push_back({values, static_cast<std::int64_t>(rows),
+                           static_cast<std::int64_t>(configurations.size()),
+                           interval_of(configurations)});
+  }
+  if (const std::size_t without = ratios.size() - out.classes.size(); without > 0) {
+    notes.push_back(fmt::format(
+        "{} of {} classes have no interval: of these at most {} configurations are held out, and "
+        "{} are needed; --holdout and --by say otherwise",
+        without, ratios.size(), most, kFewestIntervalConfigurations));
   }
   return out;
 }

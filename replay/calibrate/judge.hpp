@@ -14,8 +14,10 @@ ErrorSummary summary_of_all(const std::vector<Comparison>& tables, const Calibra
 /// the starting values, or these those.
 void check_units(const std::vector<Comparison>& tables);
 
-/// Of each class of rows held out, and predicted with the fitted values, that has enough of them.
-ErrorIntervals intervals_of_held_out(const Calibration& calibration);
+/// Of each class of rows held out, and predicted with the fitted values, that are of enough
+/// configurations; `notes` say how many are not.
+ErrorIntervals intervals_of_held_out(const Calibration& calibration,
+                                     std::vector<std::string>& notes);
 
 /// Why a fit is not to be believed, by the rows that it has not seen; "" if it is.
 std::string why_not_believed(const Calibration& calibration);

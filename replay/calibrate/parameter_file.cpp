@@ -59,8 +59,9 @@ std::string intervals_text(const ErrorIntervals& intervals) {
   if (intervals.classes.empty()) return "";
   std::string out = "intervals:\n  by: " + quoted_list(intervals.by) + "\n  classes:\n";
   for (const ClassInterval& c : intervals.classes) {
-    out += fmt::format("    - {{class: {}, rows: {}, low: {:.4g}, high: {:.4g}}}\n",
-                       quoted_list(c.values), c.rows, c.interval.low, c.interval.high);
+    out += fmt::format(
+        "    - {{class: {}, rows: {}, configurations: {}, low: {:.4g}, high: {:.4g}}}\n",
+        quoted_list(c.values), c.rows, c.configurations, c.interval.low, c.interval.high);
   }
   return out;
 }

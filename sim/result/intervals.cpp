@@ -4,8 +4,10 @@
 #include <array>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "sim/base/error.hpp"
+#include "sim/base/quantile.hpp"
 #include "sim/base/quantity.hpp"
 
 namespace weft {
@@ -25,11 +27,19 @@ constexpr std::array kClassKeys{
             kRequired,
             "the rows held out that it was taken from",
             {},
-            kFewestIntervalRows,
+            1,
+            std::numeric_limits<std::int32_t>::max()},
+    KeySpec{"configurations",
+            "whole number",
+            "the interval is left out",
+            "the configurations (of traces: the runs) that these rows are of",
+            {},
+            kFewestIntervalConfigurations,
             std::numeric_limits<std::int32_t>::max()},
     KeySpec{"low", "number", kRequired,
-            "measured / predicted time that a tenth of these rows does not exceed"},
-    KeySpec{"high", "number", kRequired, "likewise nine tenths; not below `low`"}};
+            "measured / predicted time, below which a row of a further configuration lies in one "
+            "case of ten at most"},
+    KeySpec{"high", "number", kRequired, "likewise above which; not below `low`"}};
 
 std::vector<std::string> texts_of(const Yaml& yaml) {
   std::vector<std::string> out;
@@ -52,6 +62,9 @@ ClassInterval read_class(const Yaml& yaml, std::size_t columns) {
     values.fail("as many values as `by` has columns: " + std::to_string(columns));
   }
   out.rows = read_integer(yaml.require("rows"), key_of(kClassKeys, "rows"));
+  if (const Yaml* const configurations = yaml.find("configurations")) {
+    out.configurations = read_integer(*configurations, key_of(kClassKeys, "configurations"));
+  }
   out.interval = {ratio_of(yaml.require("low")), ratio_of(yaml.require("high"))};
   if (out.interval.high < out.interval.low) yaml.require("high").fail("is below `low`");
   return out;
@@ -66,10 +79,19 @@ const ErrorInterval* ErrorIntervals::find(const MeasuredRow& row) const {
   return at == classes.end() || at->values != values ? nullptr : &at->interval;
 }
 
-ErrorInterval interval_of(std::vector<double> ratios) {
-  std::sort(ratios.begin(), ratios.end());
-  const auto tenths = [&](std::size_t n) { return ratios[(ratios.size() * n + 9) / 10 - 1]; };
-  return {tenths(1), tenths(9)};
+ErrorInterval interval_of(const std::vector<std::vector<double>>& configurations) {
+  std::vector<std::pair<double, double>> up;
+  std::vector<std::pair<double, double>> down;
+  for (const std::vector<double>& ratios : configurations) {
+    const double weight = 1 / static_cast<double>(ratios.size());
+    for (const double ratio : ratios) {
+      up.emplace_back(ratio, weight);
+      down.emplace_back(-ratio, weight);
+    }
+  }
+  const auto n = static_cast<double>(configurations.size());
+  const double share = 0.9 * (n + 1) / n;
+  return {-weighted_quantile(down, share), weighted_quantile(up, share)};
 }
 
 std::vector<std::string> class_values(const MeasuredRow& row, const std::vector<std::string>& by) {

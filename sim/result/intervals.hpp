@@ -15,6 +15,7 @@ namespace weft {
 struct ClassInterval {
   std::vector<std::string> values;  ///< of ErrorIntervals::by, as MeasuredColumn::text has them
   std::int64_t rows{0};             ///< that it was taken from
+  std::int64_t configurations{0};   ///< that these are of; 0: the file does not say
   ErrorInterval interval;
 };
 
@@ -28,12 +29,17 @@ struct ErrorIntervals {
   const ErrorInterval* find(const MeasuredRow& row) const;
 };
 
-/// Fewest rows of which a tenth lies below an interval and a tenth above.
-inline constexpr std::size_t kFewestIntervalRows = 10;
+/// Fewest configurations by which a row of one more lies in eight cases of ten within an interval
+/// at least: each of n + 1 is as likely to be the fastest and the slowest, so that within the range
+/// of n the next one lies in (n - 1) cases of n + 1.
+inline constexpr std::size_t kFewestIntervalConfigurations = 9;
 
-/// From measured / predicted times, one of each row; at least kFewestIntervalRows. The smallest
-/// that a tenth of them does not exceed, and the smallest that nine tenths do not exceed.
-ErrorInterval interval_of(std::vector<double> ratios);
+/// From measured / predicted times by configuration, whose rows err together; at least
+/// kFewestIntervalConfigurations, of a row at least. Each weighs alike, and one more that is not
+/// known counts as below the interval and above it (Lee, Barber, Willett, "Distribution-free
+/// inference with hierarchical data", 2023): it begins at the largest ratio that nine tenths of
+/// n + 1 are not below, and ends at the smallest that nine tenths of n + 1 do not exceed.
+ErrorInterval interval_of(const std::vector<std::vector<double>>& configurations);
 
 /// A row's value where a view's column is a range: of `nodes` 1, 2-3 or 4+, of `size` whether it is
 /// 64 MiB or more. "" of a measured table's own column.

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
@@ -60,7 +62,7 @@ TEST(Calibrate, AnotherTableIsHeldOutWhole) {
   EXPECT_EQ(got.refusal, "");
   EXPECT_EQ(got.fitted.after[0].rows.size(), table.rows.size());
   EXPECT_EQ(got.held_out.after[0].rows.size(), 8U);
-  EXPECT_TRUE(got.notes.empty());
+  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("4 of 4 classes have no interval")));
   request.holdout = synthetic(kTruth, 0.02, 2);
   request.holdout->digest = 5;
   EXPECT_THAT(calibrate(request, catalog()).notes.at(0), HasSubstr("16 configurations"));
@@ -279,9 +281,26 @@ TEST(Calibrate, SaysWhatRowsDoNotTellApart) {
   EXPECT_THAT(calibration_text(got, {}), HasSubstr("not told apart from others by these rows"));
 }
 
+// Rows of one configuration err together: however many they are, they are one sample.
+TEST(Calibrate, HasNoIntervalOfFewConfigurationsWithManyRows) {
+  std::string text = "transport,ranks,algo,proto,channels,op,bytes,us,launch\n";
+  for (int bytes = 1 << 10; bytes <= 1 << 20; bytes += 1 << 16) {
+    text += fmt::format("nvlink,2,Ring,LL,8,allreduce,{},1,graph\n", bytes);
+  }
+  CalibrationRequest request = request_of({synthetic(kTruth, 0.02)}, kKeys);
+  request.holdout = synthetic(kTruth, 0.02, 2, parse_measured(text, "other.csv"));
+  request.holdout->digest = 5;
+  const Calibration got = calibrate(request, catalog());
+  ASSERT_GE(got.held_out.after.at(0).rows.size(), 10U);
+  EXPECT_TRUE(got.intervals.classes.empty());
+  EXPECT_THAT(got.notes, Contains(HasSubstr("1 of 1 classes have no interval: of these at most 1 "
+                                            "configurations are held out, and 9 are needed")));
+}
+
 TEST(ParameterFile, IsReadAsItWasWritten) {
   CalibrationRequest request = request_of({synthetic(kTruth, 0.02)}, kKeys);
   request.by = "transport";
+  request.holdout_share = 0.6;
   const Calibration got = calibrate(request, catalog());
   const CalibrationFacts facts{"it's a machine.yaml", "0123", "2026-11-22", "0.3", {}, {"A=b"}};
   const ParameterSet read = parse_parameter_set(parameter_file(got, facts), "p.yaml");
@@ -302,6 +321,8 @@ TEST(ParameterFile, IsReadAsItWasWritten) {
   EXPECT_EQ(read.intervals.by, std::vector<std::string>{"transport"});
   ASSERT_FALSE(read.intervals.classes.empty());
   for (const ClassInterval& c : read.intervals.classes) {
+    EXPECT_EQ(c.configurations, 10);  // 0.6 of 16
+    EXPECT_EQ(c.rows, 20);
     EXPECT_THAT(c.interval.low, AllOf(Ge(0.9), Le(1)));
     EXPECT_THAT(c.interval.high, AllOf(Ge(1), Le(1.1)));
   }

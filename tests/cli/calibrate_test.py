@@ -87,7 +87,8 @@ class Calibrate(CliTest):
                 self.assertEqual(said.count("\n"), 1)
 
     def test_the_file_is_what_compare_reads(self):
-        text = self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--date", "2026-11-22", "--by", "transport")
+        text = self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--date", "2026-11-22", "--by", "transport",
+                       "--holdout", "0.6")
         self.assertIn("nccl.launch_simple  8700 ns", text)
         written = (self.here / "p.yaml").read_text()
         value = float(re.search(r"nccl\.launch_simple: \{value: (\S+) ns, uncertainty: \S+ ns, origin: measured, "
@@ -104,7 +105,7 @@ class Calibrate(CliTest):
                          r"# intervals of --params, for eight rows of ten: 48 rows have one, \d+ of them lie within\n")
 
     def test_intervals_hold_with_all_else_as_it_was(self):
-        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--by", "transport")
+        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--by", "transport", "--holdout", "0.6")
         kept = ["compare", "made.csv", *MACHINE, "--params", "p.yaml"]
         self.assertIn("# intervals of --params", self.ok(*kept, "--set", "nccl.channels=1"))
         for setting in ("nccl.launch_simple=5 us", "gpu.nvlink_rate=2 GB/s"):
@@ -128,7 +129,8 @@ class Calibrate(CliTest):
         text = (self.here / "s.yaml").read_text().replace("set: {", "set: {nccl.launch_simple: 9 us, ")
         (self.here / "s.yaml").write_text(text)
         self.assertIn("low_us", self.ok("run", "s.yaml", "--params", "p.yaml", "--csv", "-"))
-        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "q.yaml", "--by", "transport", "--set", "gpu.nvlink_rate=25 GB/s")
+        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "q.yaml", "--by", "transport", "--holdout", "0.6",
+                "--set", "gpu.nvlink_rate=25 GB/s")
         text = self.ok("compare", "made.csv", *MACHINE, "--params", "q.yaml")
         self.assertIn("left out: gpu.nvlink_rate=25 GB/s was set when it was fitted, and is not", text)
         self.assertIn("# intervals", self.ok("compare", "made.csv", *MACHINE, "--params", "q.yaml", "--set",
@@ -211,7 +213,7 @@ class Calibrate(CliTest):
         self.assertRegex(text, r"# note: not fitted: the rows hardly depend on, do not tell from those that are, or are too few for: nic")
         written = (self.here / "p.yaml").read_text()
         self.assertIn("origin: measured, source: 'weft calibrate, 2026-11-22: read-bw-", written)
-        self.assertIn("rows: 18", written)
+        self.assertIn("rows: 18, configurations: 9", written)
         shown = self.ok("replay", names[-1], "--topology", machine, "--params", "p.yaml")
         self.assertRegex(shown, r"(?m)^  write_interval +64K? ?\S* +\S+ +\S+ +\S+ to \S+$")
         for arguments, expected in (
@@ -269,7 +271,7 @@ class Calibrate(CliTest):
             self.assertFalse((self.here / "p.yaml").exists())
 
     def test_damaged_parameter_files_are_refused_with_one_line_or_read(self):
-        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--by", "transport")
+        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--by", "transport", "--holdout", "0.6")
         text = (self.here / "p.yaml").read_bytes()
         for seed in range(40):
             with self.subTest(seed=seed):

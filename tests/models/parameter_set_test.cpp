@@ -8,6 +8,7 @@
 namespace weft::test::models_parameter_set {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr const char* kCalibration =
@@ -38,13 +39,23 @@ TEST(ParameterSet, SaysWhereAValueComesFrom) {
   const ParameterSet set = parse_parameter_set(
       std::string(kCalibration) +
           "nccl.launch_ll: {value: 5 us, uncertainty: 20 ns, origin: measured, source: a run}\n"
-          "intervals: {by: [op], classes: [{class: [reduce], rows: 10, low: 0.9, high: 1}]}\n",
+          "intervals: {by: [op], classes: [{class: [reduce], rows: 10, configurations: 10, low: "
+          "0.9, high: 1}]}\n",
       "p.yaml");
   ASSERT_EQ(set.set.size(), 1U);
   EXPECT_EQ(set.set[0].value, "5 us");
   EXPECT_EQ(set.set[0].origin, Origin::kMeasured);
   EXPECT_EQ(set.set[0].source, "a run");
   EXPECT_EQ(set.intervals.classes.at(0).interval.high, 1);
+}
+
+TEST(IntervalsOf, OlderFilesThatCountRowsOnlyAreLeftOut) {
+  const ParameterSet set = parse_parameter_set(
+      "intervals: {by: [op], classes: [{class: [reduce], rows: 10, low: 0.9, high: 1}]}\n",
+      "p.yaml");
+  std::vector<std::string> notes;
+  EXPECT_TRUE(intervals_of(set, {}, notes).classes.empty());
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("does not say of how many configurations they are")));
 }
 
 TEST(ParameterSet, RefusesWhatIsDamaged) {

@@ -1,6 +1,8 @@
 #include "sim/result/intervals.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr const char* kGood =
     "by: [transport, algo]\n"
     "classes:\n"
-    "  - {class: [nvlink, Ring], rows: 12, low: 0.9, high: 1.2}\n"
+    "  - {class: [nvlink, Ring], rows: 12, configurations: 9, low: 0.9, high: 1.2}\n"
     "  - {class: [net, Ring], rows: 10, low: 0.5, high: 0.5}\n";
 
 std::string refusal(const std::string& text) {
@@ -28,10 +30,51 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(IntervalOf, LeavesOutATenthAtEitherEnd) {
-  std::vector<double> ratios;
-  for (int i = 20; i >= 1; --i) ratios.push_back(i);
-  EXPECT_EQ(interval_of(ratios).low, 2);    // 1 and 2 are a tenth of them
-  EXPECT_EQ(interval_of(ratios).high, 18);  // 18 of 20 are nine tenths
+  std::vector<std::vector<double>> ratios;
+  for (int i = 19; i >= 1; --i) ratios.push_back({static_cast<double>(i)});
+  EXPECT_EQ(interval_of(ratios).low, 2);    // of these and one more 2 are a tenth
+  EXPECT_EQ(interval_of(ratios).high, 18);  // and 18 nine tenths
+}
+
+TEST(IntervalOf, OfTheFewestIsTheirRange) {
+  std::vector<std::vector<double>> ratios;
+  for (int i = 1; i <= 9; ++i) ratios.push_back({static_cast<double>(i)});
+  EXPECT_EQ(interval_of(ratios).low, 1);
+  EXPECT_EQ(interval_of(ratios).high, 9);
+}
+
+TEST(IntervalOf, CountsConfigurationsAndNotTheirRows) {
+  std::vector<std::vector<double>> ratios{std::vector<double>(1000, 5.0)};
+  for (int i = 1; i <= 18; ++i) ratios.push_back({i < 10 ? 1.0 : 9.0});
+  EXPECT_EQ(interval_of(ratios).low, 1);
+  EXPECT_EQ(interval_of(ratios).high, 9);
+}
+
+// Rows of one configuration share three quarters of the variance of their errors.
+TEST(IntervalOf, HoldsARowOfAFurtherConfigurationInEightCasesOfTenAtLeast) {
+  std::mt19937_64 dice(1);
+  std::normal_distribution<double> normal;
+  const auto drawn = [&](std::size_t rows) {
+    const double shared = std::sqrt(0.75) * normal(dice);
+    std::vector<double> out;
+    while (out.size() < rows) out.push_back(std::exp(0.1 * (shared + 0.5 * normal(dice))));
+    return out;
+  };
+  constexpr int kTrials = 4000;
+  for (const std::size_t n : {kFewestIntervalConfigurations, std::size_t{14}, std::size_t{19}}) {
+    int inside = 0;
+    for (int i = 0; i < kTrials; ++i) {
+      std::vector<std::vector<double>> known;
+      while (known.size() < n) known.push_back(drawn(10));
+      const ErrorInterval interval = interval_of(known);
+      const double next = drawn(1).front();
+      inside += static_cast<int>(interval.low <= next && next <= interval.high);
+    }
+    // At least 80 %, by theory; three standard errors of 4000 trials are 2 %. More of few, whose
+    // ends are those of all their rows.
+    EXPECT_GE(inside, 0.78 * kTrials) << n;
+    EXPECT_LE(inside, 0.97 * kTrials) << n;
+  }
 }
 
 TEST(Intervals, AreThoseOfARowsClass) {
@@ -77,7 +120,9 @@ TEST(Intervals, RefuseWhatIsDamaged) {
   EXPECT_THAT(changed("high: 1.2", "high: 0.8"), HasSubstr("is below `low`"));
   EXPECT_THAT(changed("low: 0.9", "low: 0"), HasSubstr("'0': write a number above 0"));
   EXPECT_THAT(changed("low: 0.9", "low: nan"), HasSubstr("'nan': write a number above 0"));
-  EXPECT_THAT(changed("rows: 12", "rows: 3"), HasSubstr("'3' is not a whole number from 10 to "));
+  EXPECT_THAT(changed("rows: 12", "rows: 0"), HasSubstr("'0' is not a whole number from 1 to "));
+  EXPECT_THAT(changed("configurations: 9", "configurations: 8"),
+              HasSubstr("'8' is not a whole number from 9 to "));
   EXPECT_THAT(changed("rows: 12, ", ""), HasSubstr("rows"));
   EXPECT_THAT(changed("rows: 12", "row: 12"), HasSubstr("row: unknown key"));
 }
