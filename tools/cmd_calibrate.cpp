@@ -228,6 +228,7 @@ CalibrationFacts facts_of(const CalibrateArguments& arguments, const Calibration
   facts.holdout = holdout_text(arguments, request);
   for (const ScenarioSetting& s : request.options.set) facts.set.push_back(s.key + "=" + s.value);
   for (const auto& [name, value] : request.options.env) facts.env.push_back(name + "=" + value);
+  if (const auto& version = request.options.nccl_version) facts.nccl_version = version->text();
   return facts;
 }
 

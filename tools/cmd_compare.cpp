@@ -51,7 +51,8 @@ void run(const CompareArguments& arguments, const Outputs& outputs) {
       machine ? compare(table, *machine, options, catalog) : compare(table, options, catalog);
   const Beside beside{machine ? &*machine : nullptr,
                       {options.set.begin() + std::ssize(params.set), options.set.end()},
-                      options.env};
+                      options.env,
+                      options.nccl_version.value_or(NcclVersion{})};
   add_intervals(comparison, intervals_of(params, beside, comparison.notes));
   if (arguments.json != "-" && arguments.csv != "-") {
     std::cout << comparison_text(comparison, view) << std::flush;

@@ -37,6 +37,7 @@ constexpr std::array kCalibrationKeys{
     KeySpec{"weft", "text", kRequired, "version and commit: other ones may predict otherwise"},
     KeySpec{"set", "list of text", kRequired, "what the user set beside, KEY=VALUE"},
     KeySpec{"env", "list of text", kRequired, "NCCL's variables of the fit, NAME=VALUE"},
+    KeySpec{"nccl_version", "text", "2.28.9", "--nccl-version of the fit"},
     KeySpec{"data", "list", kRequired, "the measured tables"}};
 constexpr std::array kDataKeys{
     KeySpec{"file", "text", kRequired, "a table"},
@@ -65,6 +66,7 @@ ScenarioSetting read_value(const std::string& key, const Yaml& yaml) {
 void read_calibration(const Yaml& yaml, ParameterSet& out) {
   check_keys(yaml, kCalibrationKeys);
   for (const KeySpec& key : kCalibrationKeys) {
+    if (key.fallback != kRequired) continue;
     const Yaml& value = yaml.require(key.name);
     if (key.form == "text") value.text();
     if (key.form == "list of text") {
@@ -78,6 +80,9 @@ void read_calibration(const Yaml& yaml, ParameterSet& out) {
   out.machine_fnv1a = yaml.require("machine_fnv1a").text();
   for (const Yaml& item : yaml.require("set").items()) out.set_beside.push_back(item.text());
   for (const Yaml& item : yaml.require("env").items()) out.env_beside.push_back(item.text());
+  if (const Yaml* const version = yaml.find("nccl_version")) {
+    out.nccl_version_beside = version->text();
+  }
   for (const Yaml& item : yaml.require("data").items()) {
     check_keys(item, kDataKeys);
     item.require("file").text();
@@ -97,6 +102,11 @@ class Said {
     by_name_[name] = {plain, text};
   }
   void drop(const std::string& name) { by_name_.erase(name); }
+  /// The release whose decisions are followed, unless it is the default.
+  void add_release(const std::string& version) {
+    if (version.empty() || version == NcclVersion{}.text()) return;
+    add("--nccl-version", "--nccl-version " + version);
+  }
   /// What rows say themselves, and the default.
   void drop_own(bool rows_say_launch) {
     constexpr std::array<std::string_view, 16> kOfRows{
@@ -166,7 +176,9 @@ ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
     Said now;
     for (const ScenarioSetting& s : beside.set) now.add(s.key, s.key + "=" + s.value);
     for (const auto& [name, value] : beside.env) now.add(name, name + "=" + value);
+    now.add_release(beside.nccl_version.text());
     Said then;
+    then.add_release(params.nccl_version_beside);
     for (const std::string& s : params.set_beside) then.add(s.substr(0, s.find('=')), s);
     for (const std::string& s : params.env_beside) then.add(s.substr(0, s.find('=')), s);
     for (const ScenarioSetting& fitted : params.set) then.drop(fitted.key);  // where it began

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/nccl/decide/path_type.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/io/keys.hpp"
 #include "sim/result/intervals.hpp"
@@ -22,6 +23,7 @@ struct ParameterSet {
   std::string machine_fnv1a{};            ///< of the machine that it was fitted on; "": by hand
   std::vector<std::string> set_beside{};  ///< when it was fitted, KEY=VALUE
   std::vector<std::string> env_beside{};  ///< likewise, NAME=VALUE
+  std::string nccl_version_beside{};      ///< likewise, "2.27.3"; "": the default
 };
 
 /// What is asked beside a set of parameters.
@@ -29,6 +31,7 @@ struct Beside {
   const TopologySpec* machine;  ///< null: rows name theirs
   std::vector<ScenarioSetting> set;
   std::map<std::string, std::string> env;
+  NcclVersion nccl_version{};
 };
 
 /// The intervals of a set, which hold with all else as it was: none where the file does not say of

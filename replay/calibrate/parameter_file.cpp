@@ -86,6 +86,7 @@ std::string parameter_file(const Calibration& calibration, const CalibrationFact
   add("date", facts.date);
   add("weft", fmt::format("{} ({})", weft_version(), weft_commit()));
   out += "  set: " + quoted_list(facts.set) + "\n  env: " + quoted_list(facts.env) + "\n";
+  if (!facts.nccl_version.empty()) add("nccl_version", facts.nccl_version);
   out += "  data:\n" + data_text(calibration);
   for (const FittedParam& p : calibration.params) out += value_text(p, calibration, source);
   return out + intervals_text(calibration.intervals);

@@ -17,6 +17,7 @@ struct CalibrationFacts {
   std::string holdout;           ///< where the rows held out are from, in words
   std::vector<std::string> set;  ///< what the user set beside, "KEY=VALUE"
   std::vector<std::string> env;  ///< "NCCL_NVLS_ENABLE=0"
+  std::string nccl_version{};    ///< "2.27.3"; "": not said
 };
 
 /// What is to be said of a fitted value: "at a bound of its range"; "" if nothing.

@@ -129,6 +129,13 @@ class Calibrate(CliTest):
         text = (self.here / "s.yaml").read_text().replace("set: {", "set: {nccl.launch_simple: 9 us, ")
         (self.here / "s.yaml").write_text(text)
         self.assertIn("low_us", self.ok("run", "s.yaml", "--params", "p.yaml", "--csv", "-"))
+        of_release = ("--params", "p.yaml", "--nccl-version", "2.21.5")
+        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--by", "transport", "--holdout", "0.6",
+                "--nccl-version", "2.21.5")
+        self.assertIn("  nccl_version: '2.21.5'\n", (self.here / "p.yaml").read_text())
+        self.assertIn("low_us", self.ok("run", "s.yaml", *of_release, "--csv", "-"))
+        self.assertIn("left out: --nccl-version 2.21.5 was set when it was fitted, and is not",
+                      self.ok("compare", "made.csv", *MACHINE, "--params", "p.yaml"))
         self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "q.yaml", "--by", "transport", "--holdout", "0.6",
                 "--set", "gpu.nvlink_rate=25 GB/s")
         text = self.ok("compare", "made.csv", *MACHINE, "--params", "q.yaml")

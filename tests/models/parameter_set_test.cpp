@@ -58,6 +58,31 @@ TEST(IntervalsOf, OlderFilesThatCountRowsOnlyAreLeftOut) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("does not say of how many configurations they are")));
 }
 
+TEST(IntervalsOf, OtherReleasesThanThatOfTheFitAreLeftOut) {
+  const auto left_out = [](const std::string& of_fit, const NcclVersion& now) {
+    std::string text = std::string(kCalibration) +
+                       "intervals: {by: [op], classes: [{class: [reduce], rows: 10, "
+                       "configurations: 10, low: 0.9, high: 1}]}\n";
+    text.insert(text.find("env: [A=b]"), of_fit);
+    TopologySpec machine;
+    machine.digest = 10;  // 0a
+    std::vector<std::string> notes;
+    ParameterSet set = parse_parameter_set(text, "p.yaml");
+    set.machine_fnv1a = "000000000000000a";
+    const ErrorIntervals got = intervals_of(set, {&machine, {}, {{"A", "b"}}, now}, notes);
+    EXPECT_EQ(got.classes.empty(), !notes.empty());
+    return notes.empty() ? "" : notes.front();
+  };
+  const std::string older = "nccl_version: '2.21.5', ";
+  EXPECT_EQ(left_out("", {}), "");
+  EXPECT_EQ(left_out("nccl_version: '2.28.9', ", {}), "") << "the default";
+  EXPECT_EQ(left_out(older, {2, 21, 5}), "");
+  EXPECT_THAT(left_out(older, {}), HasSubstr("--nccl-version 2.21.5 was set when it was fitted"));
+  EXPECT_THAT(left_out(older, {2, 27, 3}),
+              HasSubstr("--nccl-version 2.27.3 was not set when it was fitted"));
+  EXPECT_THAT(left_out("", {2, 27, 3}), HasSubstr("--nccl-version 2.27.3 was not set"));
+}
+
 TEST(ParameterSet, RefusesWhatIsDamaged) {
   EXPECT_THAT(refusal("[a]"), HasSubstr("p.yaml:1:1: expected a map"));
   EXPECT_THAT(refusal("nccl.launch_ll: {value: 5 us, origins: measured}\n"),
