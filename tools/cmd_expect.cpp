@@ -42,7 +42,8 @@ ExpectAsked asked_of(const ExpectArguments& arguments, const Stop* stop) {
   if (!arguments.measured.empty()) out.measured = InputText{arguments.measured};
   out.makes_gate = !arguments.gate.empty();
   out.gpu = arguments.predict.gpu;
-  out.predict = predict_options(arguments.predict, parameter_set(arguments.params));
+  out.params = parameter_set(arguments.params);
+  out.predict = predict_options(arguments.predict, out.params);
   out.predict.stop = stop;
   return out;
 }

@@ -34,7 +34,7 @@ struct ErrorQuery {
 struct ErrorBand {
   ErrorInterval time;      ///< of the measured time, as multiples of the predicted one; holds 1
   bool is_covered{false};  ///< a class of measured points covers it; else there is no floor
-  std::string basis;       ///< "validated: ...", "wider: ...", "not validated: ..."
+  std::string basis;  ///< "validated: ...", "wider: ...", "held out: ...", "not validated: ..."
   std::size_t sites{0};
   std::size_t points{0};
 };
