@@ -18,6 +18,7 @@
 #include "sim/io/file.hpp"
 #include "sim/io/text_kind.hpp"
 #include "sim/io/tool_text.hpp"
+#include "sim/result/measured_env.hpp"
 #include "sim/result/nccl_tests.hpp"
 #include "sim/result/nvbandwidth_log.hpp"
 #include "sim/result/perftest_log.hpp"
@@ -127,8 +128,11 @@ constexpr std::array kColumns{
     MeasuredColumn{{"set", kText, "empty",
                     "what the machine has otherwise: KEY=VALUE as for --set, separated by ';'"},
                    &MeasuredRow::set},
-    MeasuredColumn{{"env", kText, "empty", "NCCL's variables, VARIABLE=VALUE, separated by ';'"},
-                   &MeasuredRow::env},
+    MeasuredColumn{
+        {"env", kText, "empty",
+         "NCCL's variables, VARIABLE=VALUE, separated by ';'; none says otherwise than the row's "
+         "algo, proto, channels or transport"},
+        &MeasuredRow::env},
     MeasuredColumn{
         {"nccl", kText, "that of --nccl-version", "the release whose decisions to follow"},
         &MeasuredRow::nccl},
@@ -263,6 +267,8 @@ void check_row(const MeasuredRow& row, std::string_view& name) {
   if (is_copy(row) ? row.transport != "copy" : row.transport == "copy" && row.op != kOtherOp) {
     throw InputError("copy is that of nvbandwidth's tests, and only theirs");
   }
+  name = "env";
+  check_env(row);
 }
 
 /// Of algorithm bandwidth; 1 of what is no collective.

@@ -166,6 +166,35 @@ TEST(Measured, RefusesTablesThatAreNone) {
   EXPECT_EQ(refusal(many), "m.csv:100002:1: more than 100000 rows; split the table");
 }
 
+TEST(Measured, RefusesVariablesThatContradictTheRowsColumns) {
+  const auto refused = [](const std::string& cells) {
+    return refusal("transport,ranks,op,bytes,us,algo,proto,channels,env\n" + cells + '\n');
+  };
+  const std::string row = "nvlink,4,allreduce,8,1,Ring,LL,8,";
+  EXPECT_EQ(refused(row + "NCCL_ALGO=Tree"),
+            "m.csv:2:34: env: NCCL_ALGO=Tree, but the row's algo is Ring");
+  EXPECT_EQ(refused(row + "NCCL_NVLS_ENABLE=0; NCCL_PROTO=^LL"),
+            "m.csv:2:34: env: NCCL_PROTO=^LL, but the row's proto is LL");
+  EXPECT_EQ(refused(row + "NCCL_MIN_NCHANNELS=16"),
+            "m.csv:2:34: env: NCCL_MIN_NCHANNELS=16, but the row's channels is 8");
+  EXPECT_EQ(refused(row + "NCCL_MAX_NCHANNELS=4"),
+            "m.csv:2:34: env: NCCL_MAX_NCHANNELS=4, but the row's channels is 8");
+  EXPECT_EQ(refused(row + "NCCL_P2P_DISABLE=1"),
+            "m.csv:2:34: env: NCCL_P2P_DISABLE=1, but the row's transport is nvlink");
+  EXPECT_EQ(refused("shm,4,allreduce,8,1,,,,NCCL_P2P_DISABLE=0"),
+            "m.csv:2:24: env: NCCL_P2P_DISABLE=0, but the row's transport is shm");
+  for (const char* const same :
+       {"NCCL_ALGO=ring", "NCCL_ALGO=Ring,Tree", "NCCL_ALGO=^Tree; NCCL_PROTO=LL,Simple",
+        "NCCL_ALGO=allreduce:tree", "NCCL_MIN_NCHANNELS=8; NCCL_MAX_NCHANNELS=8",
+        "NCCL_P2P_DISABLE=0", "NCCL_ALGO="}) {
+    EXPECT_EQ(refused(row + '"' + same + '"'), "") << same;
+  }
+  EXPECT_EQ(refused("nvlink,4,allreduce,8,1,auto,auto,0,NCCL_ALGO=Tree;NCCL_PROTO=LL"), "");
+  EXPECT_EQ(refused("net,4,allreduce,8,1,,,,"),
+            "m.csv:2:1: memory_path: is empty; with net "
+            "write gdr, host-staged or nccl");
+}
+
 TEST(Measured, RefusesEachKindOfBadRowAtItsCell) {
   EXPECT_EQ(row_refusal("nvlink,1"), "m.csv:2:1: 2 cells, not 15");
   EXPECT_EQ(row_refusal("nvlink"), "m.csv:2:1: 1 cells, not 15");
