@@ -224,6 +224,7 @@ CalibrationFacts facts_of(const CalibrateArguments& arguments, const Calibration
   CalibrationFacts facts;
   facts.machine = arguments.machine;
   facts.machine_digest = fmt::format("{:016x}", request.machine.digest);
+  facts.machine_content_digest = fmt::format("{:016x}", request.machine.content_digest);
   facts.date = date_of(arguments.date);
   facts.holdout = holdout_text(arguments, request);
   for (const ScenarioSetting& s : request.options.set) facts.set.push_back(s.key + "=" + s.value);

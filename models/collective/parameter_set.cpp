@@ -33,6 +33,8 @@ constexpr std::array kCalibrationKeys{
     KeySpec{"origin", "text", kRequired, "measured: the values were fitted to measured times"},
     KeySpec{"machine", "text", kRequired, "the topology's file"},
     KeySpec{"machine_fnv1a", "text", kRequired, "64-bit FNV-1a of its bytes"},
+    KeySpec{"machine_content_fnv1a", "text", "that of its bytes counts",
+            "the same of its keys and values, which comments do not change: which machine it is"},
     KeySpec{"date", "text", kRequired, "of the fit: year-month-day"},
     KeySpec{"weft", "text", kRequired, "version and commit: other ones may predict otherwise"},
     KeySpec{"set", "list of text", kRequired, "what the user set beside, KEY=VALUE"},
@@ -78,6 +80,9 @@ void read_calibration(const Yaml& yaml, ParameterSet& out) {
     schema.fail("'" + schema.text() + "'; known: " + std::string(kParameterSetSchema));
   }
   out.machine_fnv1a = yaml.require("machine_fnv1a").text();
+  if (const Yaml* const content = yaml.find("machine_content_fnv1a")) {
+    out.machine_content_fnv1a = content->text();
+  }
   for (const Yaml& item : yaml.require("set").items()) out.set_beside.push_back(item.text());
   for (const Yaml& item : yaml.require("env").items()) out.env_beside.push_back(item.text());
   if (const Yaml* const version = yaml.find("nccl_version")) {
@@ -91,6 +96,12 @@ void read_calibration(const Yaml& yaml, ParameterSet& out) {
       read_integer(item.require(count), key_of(kDataKeys, count));
     }
   }
+}
+
+bool is_fitted_on(const ParameterSet& params, const TopologySpec& machine) {
+  return params.machine_content_fnv1a.empty()
+             ? fmt::format("{:016x}", machine.digest) == params.machine_fnv1a
+             : fmt::format("{:016x}", machine.content_digest) == params.machine_content_fnv1a;
 }
 
 /// Settings and variables by name, the last of each.
@@ -168,7 +179,7 @@ ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
     return params.intervals;
   } else if (beside.machine == nullptr) {
     why = "rows that name their machines are of others than it was fitted on";
-  } else if (fmt::format("{:016x}", beside.machine->digest) != params.machine_fnv1a) {
+  } else if (!is_fitted_on(params, *beside.machine)) {
     why = beside.machine->file + " is not the machine that it was fitted on";
   } else {
     const auto& by = params.intervals.by;

@@ -21,6 +21,7 @@ struct ParameterSet {
   std::vector<ScenarioSetting> set;
   ErrorIntervals intervals{};
   std::string machine_fnv1a{};            ///< of the machine that it was fitted on; "": by hand
+  std::string machine_content_fnv1a{};    ///< TopologySpec::content_digest; "": an older file
   std::vector<std::string> set_beside{};  ///< when it was fitted, KEY=VALUE
   std::vector<std::string> env_beside{};  ///< likewise, NAME=VALUE
   std::string nccl_version_beside{};      ///< likewise, "2.27.3"; "": the default

@@ -83,6 +83,7 @@ std::string parameter_file(const Calibration& calibration, const CalibrationFact
   add("origin", origin_name(Origin::kMeasured));
   add("machine", facts.machine);
   add("machine_fnv1a", facts.machine_digest);
+  add("machine_content_fnv1a", facts.machine_content_digest);
   add("date", facts.date);
   add("weft", fmt::format("{} ({})", weft_version(), weft_commit()));
   out += "  set: " + quoted_list(facts.set) + "\n  env: " + quoted_list(facts.env) + "\n";

@@ -11,13 +11,14 @@ namespace weft {
 
 /// What a calibration was made with, for its report.
 struct CalibrationFacts {
-  std::string machine;           ///< the topology's file
-  std::string machine_digest;    ///< FNV-1a of its bytes
-  std::string date;              ///< "2026-11-22"
-  std::string holdout;           ///< where the rows held out are from, in words
-  std::vector<std::string> set;  ///< what the user set beside, "KEY=VALUE"
-  std::vector<std::string> env;  ///< "NCCL_NVLS_ENABLE=0"
-  std::string nccl_version{};    ///< "2.27.3"; "": not said
+  std::string machine;                   ///< the topology's file
+  std::string machine_digest;            ///< FNV-1a of its bytes
+  std::string date;                      ///< "2026-11-22"
+  std::string holdout;                   ///< where the rows held out are from, in words
+  std::vector<std::string> set;          ///< what the user set beside, "KEY=VALUE"
+  std::vector<std::string> env;          ///< "NCCL_NVLS_ENABLE=0"
+  std::string machine_content_digest{};  ///< TopologySpec::content_digest
+  std::string nccl_version{};            ///< "2.27.3"; "": not said
 };
 
 /// What is to be said of a fitted value: "at a bound of its range"; "" if nothing.

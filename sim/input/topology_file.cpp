@@ -22,6 +22,7 @@ TopologySpec parse_topology(const std::string& text, const std::string& file,
   TopologySpec spec =
       is_xml ? parse_nccl_xml(text, file, catalog) : parse_topology_yaml(text, file, catalog);
   spec.digest = fnv1a(text);
+  if (is_xml) spec.content_digest = spec.digest;
   return spec;
 }
 

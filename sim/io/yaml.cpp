@@ -8,6 +8,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include "sim/base/random.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/utf8.hpp"
 
@@ -211,6 +212,24 @@ Yaml Yaml::rewritten(const std::function<std::string(const std::string&)>& text)
   for (Yaml& item : out.items_) item = item.rewritten(text);
   for (auto& [key, value] : out.entries_) value = value.rewritten(text);
   return out;
+}
+
+std::uint64_t Yaml::digest() const {
+  std::string all;
+  const auto add = [&](const std::string& text) {
+    all += std::to_string(text.size()) + ":" + text;
+  };
+  const std::function<void(const Yaml&)> add_node = [&](const Yaml& node) {
+    if (node.is_scalar()) add(node.text_);
+    for (const Yaml& item : node.items_) add_node(item);
+    for (const auto& [key, value] : node.entries_) {
+      add(key);
+      add_node(value);
+    }
+    if (!node.is_scalar()) all += node.is_map() ? '}' : ']';
+  };
+  add_node(*this);
+  return fnv1a(all);
 }
 
 const std::string& Yaml::text() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -32,6 +33,9 @@ class Yaml {
   /// A copy of which each value's text is what `text` makes of it; keys and places stay. An
   /// InputError of `text` is thrown on at that value's place.
   Yaml rewritten(const std::function<std::string(const std::string&)>& text) const;
+
+  /// FNV-1a of its keys and values in their order: of comments, blanks and quotes it says nothing.
+  std::uint64_t digest() const;
 
   bool is_scalar() const { return kind_ == Kind::kScalar; }
   bool is_list() const { return kind_ == Kind::kList; }

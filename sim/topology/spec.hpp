@@ -128,8 +128,9 @@ struct TopologySpec {
   std::string name;
   std::string source;  ///< where the description comes from
   std::string file;
-  std::uint64_t digest{0};  ///< FNV-1a of the text that was read
-  std::uint32_t nodes{1};   ///< how many nodes unless a scenario says otherwise
+  std::uint64_t digest{0};          ///< FNV-1a of the text that was read
+  std::uint64_t content_digest{0};  ///< of YAML its Yaml::digest(), which comments do not change
+  std::uint32_t nodes{1};           ///< how many nodes unless a scenario says otherwise
   NodeSpec node;
   NetworkSpec network;
   ParamValues defaults;            ///< by full key: what the file says for all devices

@@ -114,7 +114,9 @@ class Calibrate(CliTest):
             self.assertIn(f"the intervals of --params are left out: {setting} was not set when it was fitted", text)
         path = MACHINE[1]
         text = (self.here / path).resolve().read_text()
-        (self.here / "other.yaml").write_text(text + "\n")
+        (self.here / "other.yaml").write_text("# of today\n" + text)
+        self.assertIn("# intervals of --params", self.ok("compare", "made.csv", "--machine", "other.yaml", "--params", "p.yaml"))
+        (self.here / "other.yaml").write_text(text + "defaults: {gpu.nvlink_rate: 26 GB/s}\n")
         self.assertIn("the intervals of --params are left out: other.yaml is not the machine that it was fitted on",
                       self.ok("compare", "made.csv", "--machine", "other.yaml", "--params", "p.yaml"))
         (self.here / "s.yaml").write_text(f"scenario: s\ntopology: {path}\nnodes: 1\nmemory_paths: [gdr]\n"

@@ -61,6 +61,17 @@ TEST(Yaml, ReadsNumbersWithTheirUnit) {
   EXPECT_EQ(link.require("sizes").items()[1].size(), Bytes::kib(64));
 }
 
+TEST(Yaml, ADigestIsOfKeysAndValuesAlone) {
+  const auto digest = [](const std::string& text) { return Yaml::parse(text, "f").digest(); };
+  const std::uint64_t one = digest("a: {b: [1, 2]}\nc: x\n");
+  EXPECT_EQ(digest("# says\na:\n  b:\n    - 1  # one\n    - '2'\n\nc: \"x\"\n"), one);
+  for (const char* const other :
+       {"a: {b: [1, 3]}\nc: x\n", "a: {b: [12]}\nc: x\n", "a: {b: [1], 2: c}\nx: y\n",
+        "a: {b: [1, 2], c: x}\n", "a: {d: [1, 2]}\nc: x\n", "c: x\na: {b: [1, 2]}\n"}) {
+    EXPECT_NE(digest(other), one) << other;
+  }
+}
+
 TEST(Yaml, RemembersPlaceAndPath) {
   const Yaml root = parse(kLink);
   EXPECT_EQ(root.path(), "");
