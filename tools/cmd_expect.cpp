@@ -42,8 +42,9 @@ ExpectAsked asked_of(const ExpectArguments& arguments, const Stop* stop) {
   if (!arguments.measured.empty()) out.measured = InputText{arguments.measured};
   out.makes_gate = !arguments.gate.empty();
   out.gpu = arguments.predict.gpu;
-  out.params = parameter_set(arguments.params);
-  out.predict = predict_options(arguments.predict, out.params);
+  const ParameterSet params = parameter_set(arguments.params);
+  out.is_fitted = !params.machine_fnv1a.empty();
+  out.predict = predict_options(arguments.predict, params);
   out.predict.stop = stop;
   return out;
 }

@@ -89,9 +89,8 @@ constexpr std::array kRowFields{
              [](const StateRow& s) { return floor_json(*s.row); }},
     RowField{{"basis", "text", "",
               "what the interval comes from: validated: a class of measured points; wider: a wider "
-              "class, as that one has too few sites or is of other values; held out: rows of this "
-              "machine "
-              "that the fit of --params has not seen; not validated: why"},
+              "class, as that one has too few sites or was predicted without fitted values; not "
+              "validated: why"},
              [](const StateRow& s) -> Json { return s.row->basis(); }},
     RowField{{"limited_by", "list", "", "causes with their shares of the time"},
              [](const StateRow& s) { return limits_json(s.row->row); }}};

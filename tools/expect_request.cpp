@@ -211,7 +211,7 @@ ExpectAnswer answer_for(const ExpectAsked& asked) {
   ExpectRequest request = request_of(asked);
   const ParamCatalog catalog = make_catalog();
   Subject subject = subject_of(asked, text, catalog);
-  subject.params = asked.params;
+  subject.is_fitted = asked.is_fitted;
   if (!subject.nccl_version.empty() && !request.options.nccl_version) {
     request.options.nccl_version = parse_nccl_version(subject.nccl_version);
   }

@@ -29,7 +29,7 @@ struct ExpectAsked {
   std::string as;
   bool makes_gate{false};
   std::string gpu;         ///< which `predict` sets too
-  ParameterSet params{};   ///< of --params, whose settings come first in `predict`
+  bool is_fitted{false};   ///< `predict` sets values that `weft calibrate` fitted
   PredictOptions predict;  ///< what is set, and when to stop
 };
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/expect/student.hpp"
 #include "sim/base/quantile.hpp"
@@ -223,7 +224,10 @@ ErrorBand band_of_like(const ErrorQuery& query, std::span<const KnownError> know
 
 ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known) {
   ErrorBand out = band_of_like(query, known);
-  if (query.beside.empty() || !out.is_covered) return out;
+  std::vector<std::string> why;
+  if (!query.beside.empty()) why.push_back(query.beside);
+  if (query.is_fitted) why.emplace_back("published runs were predicted without fitted values");
+  if (why.empty() || !out.is_covered) return out;
   const ErrorClass widest = classes_of(query).back();
   const std::vector<const KnownError*> rows = members(widest, known);
   const auto [low, high] = log_interval(rows);
@@ -231,8 +235,8 @@ ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known)
   out.time.high = std::max(out.time.high, std::exp(high));
   out.sites = count_sites(rows);
   out.points = rows.size();
-  out.basis =
-      fmt::format("wider: {}: {} ({})", widest.name, counted(out.sites, out.points), query.beside);
+  out.basis = fmt::format("wider: {}: {} ({})", widest.name, counted(out.sites, out.points),
+                          fmt::join(why, "; "));
   return out;
 }
 

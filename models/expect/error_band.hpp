@@ -28,13 +28,14 @@ struct ErrorQuery {
   std::int64_t tx_depth{128};
   std::string unlike{};  ///< as unlike_measured() has it
   std::string beside{};  ///< as beside_measured() has it
+  bool is_fitted{false};
 };
 
 /// How far off a prediction may be, and how that is known.
 struct ErrorBand {
   ErrorInterval time;      ///< of the measured time, as multiples of the predicted one; holds 1
   bool is_covered{false};  ///< a class of measured points covers it; else there is no floor
-  std::string basis;  ///< "validated: ...", "wider: ...", "held out: ...", "not validated: ..."
+  std::string basis;       ///< "validated: ...", "wider: ...", "not validated: ..."
   std::size_t sites{0};
   std::size_t points{0};
 };

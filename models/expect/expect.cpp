@@ -11,10 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "models/collective/compare.hpp"
 #include "models/collective/settled.hpp"
 #include "models/collective/tool_rows.hpp"
-#include "models/expect/fitted.hpp"
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/params/device_params.hpp"
 #include "sim/base/error.hpp"
@@ -30,7 +28,7 @@ struct Asked {
   const std::vector<ScenarioSetting>& set;
   const ExpectRequest& request;
   const ParamCatalog& catalog;
-  const Fitted& fitted;
+  bool is_fitted{false};
 };
 
 Scenario scenario_of(const MachineCase& machine, std::uint32_t nodes) {
@@ -56,7 +54,8 @@ Settled settled(const MachineCase& machine, const std::vector<ScenarioSetting>& 
 struct Kind {
   std::string transport;
   std::string unlike;
-  std::string beside{};
+  std::string beside;
+  bool is_fitted{false};
 };
 
 ExpectedRow expected(ResultRow row, const Kind& kind, const ExpectRequest& request,
@@ -70,12 +69,12 @@ ExpectedRow expected(ResultRow row, const Kind& kind, const ExpectRequest& reque
                          .qps = request.qps,
                          .tx_depth = request.tx_depth,
                          .unlike = kind.unlike,
-                         .beside = kind.beside};
+                         .beside = kind.beside,
+                         .is_fitted = kind.is_fitted};
   ErrorBand band =
-      !row.nccl_choice.empty()
-          ? uncovered_band("NCCL runs " + row.nccl_choice + ", which weft does not execute", known)
-      : row.interval ? held_out_band(*row.interval)
-                     : error_band(query, known);
+      row.nccl_choice.empty()
+          ? error_band(query, known)
+          : uncovered_band("NCCL runs " + row.nccl_choice + ", which weft does not execute", known);
   return {std::move(row), std::move(band), request.qps, request.tx_depth};
 }
 
@@ -108,14 +107,12 @@ ExpectedState of_collectives(const Asked& asked, const std::string& state, Prove
                 : transport_inside(asked.machine, asked.set, asked.request.options, asked.catalog),
       unlike_measured(asked.machine, asked.set, nodes > 1 ? Where::kBetweenNodes : Where::kInNode,
                       asked.request.options, asked.catalog),
-      both_besides(nodes > 1 ? beside_measured(asked.machine, asked.set, asked.request.options,
-                                               asked.catalog)
-                             : "",
-                   asked.fitted.beside)};
+      nodes > 1 ? beside_measured(asked.machine, asked.set, asked.request.options, asked.catalog)
+                : "",
+      asked.is_fitted};
   ExpectedState out{state, {}, {}};
   for (const std::string& op : asked.request.ops) {
     RunResult run = predicted(asked, op, nodes, path_of(asked, op, nodes));
-    add_intervals(run, asked.machine.spec, asked.fitted.held_out);
     for (ResultRow& row : run.rows) {
       out.rows.push_back(expected(std::move(row), kind, asked.request, known));
     }
@@ -130,7 +127,7 @@ ExpectedState of_perftest(const Asked& asked, const std::string& state, Provenan
   const Kind kind{"net",
                   unlike_measured(asked.machine, asked.set, Where::kPerftest, asked.request.options,
                                   asked.catalog),
-                  asked.fitted.beside};
+                  "", asked.is_fitted};
   ExpectedState out{state, {}, {}};
   for (const std::string& op : asked.request.ops) {
     std::vector<MeasuredRow> rows;
@@ -149,10 +146,8 @@ ExpectedState of_perftest(const Asked& asked, const std::string& state, Provenan
     for (const MeasuredRow& row : rows) pointers.push_back(&row);
     const PredictOptions options = options_of(asked.request.options, asked.set);
     RunResult run = predict_tool_rows(pointers, asked.machine.spec, {}, options, asked.catalog);
-    for (std::size_t i = 0; i < run.rows.size(); ++i) {
-      const ErrorInterval* const held_out = asked.fitted.held_out.find(rows[i]);
-      if (held_out != nullptr) run.rows[i].interval = *held_out;
-      out.rows.push_back(expected(std::move(run.rows[i]), kind, asked.request, known));
+    for (ResultRow& row : run.rows) {
+      out.rows.push_back(expected(std::move(row), kind, asked.request, known));
     }
     provenance = provenance_of(Scenario{}, options, asked.machine.spec);
     provenance.params = std::move(run.provenance.params);
@@ -384,16 +379,13 @@ std::string transport_inside(const MachineCase& machine, const std::vector<Scena
 
 Expected expect(const Subject& subject, const ExpectRequest& request, const ParamCatalog& catalog) {
   const auto of = [&](const MachineCase& machine, const std::vector<ScenarioSetting>& set,
-                      const std::string& state, const Fitted& fitted, Provenance& provenance) {
-    const Asked asked{machine, set, request, catalog, fitted};
+                      const std::string& state, Provenance& provenance) {
+    const Asked asked{machine, set, request, catalog, subject.is_fitted};
     return are_perftest(request.ops) ? of_perftest(asked, state, provenance)
                                      : of_collectives(asked, state, provenance);
   };
   Expected out;
-  std::vector<std::string> left_out;
-  out.healthy = of(subject.healthy, subject.healthy_set, "healthy",
-                   fitted_of_healthy(subject, request.options, left_out), out.provenance);
-  add_notes(left_out, "", out.healthy.notes);
+  out.healthy = of(subject.healthy, subject.healthy_set, "healthy", out.provenance);
   Params params(catalog);
   out.gpus = gpu_parts_of(
       settled(subject.healthy, subject.healthy_set, request.options, params).spec.node);
@@ -401,11 +393,8 @@ Expected expect(const Subject& subject, const ExpectRequest& request, const Para
   out.notes = subject.notes;
   if (subject.mended.empty()) return out;
   Provenance of_found;
-  left_out.clear();
   try {
-    ExpectedState found = of(subject.found, subject.found_set, "found",
-                             fitted_of_found(subject, request.options, left_out), of_found);
-    add_notes(left_out, "", found.notes);
+    ExpectedState found = of(subject.found, subject.found_set, "found", of_found);
     if (differ(out.healthy, found)) out.found = std::move(found);
   } catch (const InputError& e) {
     out.why_not_found = e.what();

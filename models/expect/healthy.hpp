@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "models/collective/parameter_set.hpp"
 #include "models/collective/predict.hpp"
 #include "models/doctor/finding.hpp"
 #include "sim/input/evidence/evidence.hpp"
@@ -21,7 +20,7 @@ struct Subject {
   std::vector<std::string> mended;  ///< what is otherwise on the healthy one, one each
   std::vector<std::string> notes;   ///< what had to be assumed
   std::string nccl_version;         ///< as evidence says it; "" where none does
-  ParameterSet params;              ///< of --params: its settings come first in `found_set`
+  bool is_fitted{false};            ///< what is set has values that `weft calibrate` fitted
 };
 
 /// What a topology and settings say that no healthy machine has, undone: trained_gen and

@@ -11,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include "models/collective/compare.hpp"
-#include "models/expect/fitted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/io/tool_text.hpp"
@@ -23,14 +22,15 @@ namespace {
 /// A machine in one state, with what the user says beside.
 class State {
  public:
-  State(const MachineCase& machine, const std::vector<ScenarioSetting>& set, const Fitted& fitted,
-        const PredictOptions& options, const ParamCatalog& catalog)
-      : machine_{machine}, set_{set}, fitted_{fitted}, options_{options}, catalog_{catalog} {}
+  State(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+        const PredictOptions& options, const ParamCatalog& catalog, bool is_fitted)
+      : machine_{machine}, set_{set}, options_{options}, catalog_{catalog}, is_fitted_{is_fitted} {}
 
   /// As unlike_measured() and beside_measured(), with what the row says itself.
   struct Like {
     std::string unlike;
     std::string beside;
+    bool is_fitted;
   };
   const Like& like(const MeasuredRow& row) {
     const Where where = is_perftest(row) ? Where::kPerftest
@@ -55,26 +55,24 @@ class State {
     for (const ScenarioSetting& entry : settings_of_cell(row.env)) {
       options.env.emplace(entry.key, entry.value);
     }
-    return {
-        unlike_measured(machine_, set, where, options, catalog_),
-        both_besides(
+    return {unlike_measured(machine_, set, where, options, catalog_),
             where == Where::kBetweenNodes ? beside_measured(machine_, set, options, catalog_) : "",
-            fitted_.beside)};
+            is_fitted_};
   }
 
   const MachineCase& machine_;
   const std::vector<ScenarioSetting>& set_;
-  const Fitted& fitted_;
   const PredictOptions& options_;
   const ParamCatalog& catalog_;
+  bool is_fitted_;
   std::map<std::tuple<Where, std::int64_t, std::string, std::string, std::string, std::string>,
            Like>
       known_;
 };
 
 ErrorQuery query_of(const MeasuredRow& row, const State::Like& like) {
-  return {row.transport, row.memory_path, row.hosts,    row.ranks,   row.op,
-          row.bytes,     row.qps,         row.tx_depth, like.unlike, like.beside};
+  return {row.transport, row.memory_path, row.hosts,   row.ranks,   row.op,        row.bytes,
+          row.qps,       row.tx_depth,    like.unlike, like.beside, like.is_fitted};
 }
 
 Judged judged_of(const JudgedRow& row) {
@@ -88,10 +86,9 @@ Judged judged_of(const JudgedRow& row) {
 std::optional<ExpectedRow> expected_of(const ComparedRow& row, State& state,
                                        const std::vector<KnownError>& known) {
   if (!row.predicted) return std::nullopt;
-  ErrorBand band = row.interval
-                       ? held_out_band(*row.interval)
-                       : error_band(query_of(row.measured, state.like(row.measured)), known);
-  return ExpectedRow{*row.predicted, std::move(band), row.measured.qps, row.measured.tx_depth};
+  return ExpectedRow{*row.predicted,
+                     error_band(query_of(row.measured, state.like(row.measured)), known),
+                     row.measured.qps, row.measured.tx_depth};
 }
 
 JudgedRow judged_row(const ComparedRow& row, State& state, const std::vector<KnownError>& known) {
@@ -112,14 +109,12 @@ JudgedRow judged_row(const ComparedRow& row, State& state, const std::vector<Kno
 }
 
 Comparison compared(const MeasuredTable& table, const MachineCase& machine,
-                    const std::vector<ScenarioSetting>& set, const Fitted& fitted,
-                    const PredictOptions& options, const ParamCatalog& catalog) {
+                    const std::vector<ScenarioSetting>& set, const PredictOptions& options,
+                    const ParamCatalog& catalog) {
   PredictOptions all = options;
   all.set = set;
   for (const auto& [name, value] : machine.env) all.env.emplace(name, value);
-  Comparison out = compare(table, machine.spec, all, catalog);
-  add_intervals(out, fitted.held_out);
-  return out;
+  return compare(table, machine.spec, all, catalog);
 }
 
 bool differs(const ExpectedRow& found, const JudgedRow& healthy) {
@@ -174,17 +169,14 @@ Judgement judge(const MeasuredTable& measured, const Subject& subject,
   MeasuredTable table = measured;
   drop_unmodelled_releases(table);
   const std::vector<KnownError> known = known_errors();
-  std::vector<std::string> left_out;
-  const Fitted fitted = fitted_of_healthy(subject, options, left_out);
   const Comparison healthy =
-      compared(table, subject.healthy, subject.healthy_set, fitted, options, catalog);
-  State as_healthy(subject.healthy, subject.healthy_set, fitted, options, catalog);
+      compared(table, subject.healthy, subject.healthy_set, options, catalog);
+  State as_healthy(subject.healthy, subject.healthy_set, options, catalog, subject.is_fitted);
   Judgement out;
   out.mended = subject.mended;
   out.failures = table.failures;
   add_notes(subject.notes, "", out.notes);
   add_notes(healthy.notes, "", out.notes);
-  add_notes(left_out, "", out.notes);
   for (const ComparedRow& row : healthy.rows) {
     out.rows.push_back(judged_row(row, as_healthy, known));
   }
@@ -194,13 +186,9 @@ Judgement judge(const MeasuredTable& measured, const Subject& subject,
   for (MeasuredRow& row : as_found.rows) {
     if (subject.found.is_staged && row.memory_path == "gdr") row.memory_path = "host-staged";
   }
-  left_out.clear();
-  const Fitted fitted_found = fitted_of_found(subject, options, left_out);
-  const Comparison found =
-      compared(as_found, subject.found, subject.found_set, fitted_found, options, catalog);
+  const Comparison found = compared(as_found, subject.found, subject.found_set, options, catalog);
   add_notes(found.notes, "as found: ", out.notes);
-  add_notes(left_out, "as found: ", out.notes);
-  State ill(subject.found, subject.found_set, fitted_found, options, catalog);
+  State ill(subject.found, subject.found_set, options, catalog, subject.is_fitted);
   for (std::size_t i = 0; i < out.rows.size(); ++i) {
     std::optional<ExpectedRow> row = expected_of(found.rows[i], ill, known);
     if (row && differs(*row, out.rows[i])) out.rows[i].found = std::move(row);

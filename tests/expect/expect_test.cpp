@@ -3,7 +3,6 @@
 #include <cmath>
 #include <map>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,9 +13,7 @@
 namespace weft::test::expect_expect {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(RoundedDown, HasThreeDigitsAndNeverMore) {
@@ -68,55 +65,22 @@ TEST(Expect, WhatIsWrongMovesTheMachineAsFoundAndNotTheHealthyOne) {
   EXPECT_GT(expected.found->rows[0].row.time_us, 1.5 * well.healthy.rows[0].row.time_us);
 }
 
-/// hgx-h100-8nic with a value of --params, and intervals of an operation's rows held out.
-Subject with_params(const ParamCatalog& catalog, const std::string& fnv1a,
-                    const std::vector<std::pair<std::string, std::string>>& set = {}) {
-  std::vector<std::pair<std::string, std::string>> all{{"nccl.launch_simple", "9 us"}};
-  all.insert(all.end(), set.begin(), set.end());
-  Subject out = subject_with("hgx-h100-8nic.yaml", catalog, all);
-  out.params.set = {out.found_set.front()};
-  out.params.intervals = {{"op"}, {{{"allreduce"}, 20, 10, {0.9, 1.3}}}};
-  out.params.machine_fnv1a = fnv1a.empty() ? fmt::format("{:016x}", out.found.spec.digest) : fnv1a;
-  return out;
-}
-
-TEST(Expect, FittedValuesHaveTheIntervalOfRowsHeldOut) {
-  const ParamCatalog catalog = make_catalog();
-  const Expected expected =
-      expect(with_params(catalog, ""), request_for(2, {Bytes::gib(1)}, {"allreduce", "allgather"}),
-             catalog);
-  const ExpectedRow& row = expected.healthy.rows.at(0);
-  EXPECT_THAT(row.basis(), StartsWith("held out: "));
-  EXPECT_DOUBLE_EQ(row.low(), row.row.busbw_gb_per_s / 1.3);
-  EXPECT_TRUE(row.floor());
-  EXPECT_THAT(expected.healthy.rows.at(1).basis(), Not(HasSubstr("held out"))) << "another class";
-}
-
 TEST(Expect, FittedValuesAreNotValidatedByPredictionsWithoutThem) {
   const ParamCatalog catalog = make_catalog();
-  const ExpectRequest request = request_for(1, {Bytes::gib(1)});
-  const ExpectedRow without =
-      expect(subject_with("hgx-h100-8nic.yaml", catalog), request, catalog).healthy.rows.at(0);
+  const auto row_of = [&](std::uint32_t nodes, bool is_fitted) {
+    Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);
+    subject.is_fitted = is_fitted;
+    return expect(subject, request_for(nodes, {Bytes::gib(1)}), catalog).healthy.rows.at(0);
+  };
+  const ExpectedRow without = row_of(1, false);
   EXPECT_THAT(without.basis(), StartsWith("validated: "));
-  const Expected of_other = expect(with_params(catalog, "0123"), request, catalog);
-  const ExpectedRow& row = of_other.healthy.rows.at(0);
-  EXPECT_THAT(row.basis(), StartsWith("wider: all operations, 1 node, 64 MiB and more: "));
-  EXPECT_THAT(row.basis(), HasSubstr("(their predictions are without the values of --params)"));
-  EXPECT_LE(row.band.time.low, without.band.time.low);
-  EXPECT_GE(row.band.time.high, without.band.time.high);
-  EXPECT_THAT(of_other.healthy.notes,
-              Contains(HasSubstr("the intervals of --params are left out")));
-}
-
-TEST(Expect, AMendedMachineIsNotTheOneThatRowsWereHeldOutOn) {
-  const ParamCatalog catalog = make_catalog();
-  Subject ill = with_params(catalog, "", {{"nic.trained_width", "4"}});
-  ill.params.set_beside = {"nic.trained_width=4"};
-  const Expected expected = expect(ill, request_for(2, {Bytes::gib(1)}), catalog);
-  EXPECT_THAT(expected.healthy.rows.at(0).basis(), StartsWith("wider: "));
-  EXPECT_THAT(expected.healthy.notes, Contains(HasSubstr("the healthy machine is not the one")));
-  ASSERT_TRUE(expected.found);
-  EXPECT_THAT(expected.found->rows.at(0).basis(), StartsWith("held out: "));
+  const ExpectedRow fitted = row_of(1, true);
+  EXPECT_THAT(fitted.basis(), StartsWith("wider: all operations, 1 node, 64 MiB and more: "));
+  EXPECT_THAT(fitted.basis(), HasSubstr("(published runs were predicted without fitted values)"));
+  EXPECT_LE(fitted.band.time.low, without.band.time.low);
+  EXPECT_GE(fitted.band.time.high, without.band.time.high);
+  EXPECT_FALSE(row_of(16, true).floor());
+  EXPECT_EQ(row_of(16, true).basis(), row_of(16, false).basis());
 }
 
 TEST(Expect, WhatIsWrongAndOfNoEffectMakesNoSecondColumn) {
