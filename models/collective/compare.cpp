@@ -18,6 +18,7 @@
 #include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/input/topology_file.hpp"
+#include "sim/result/measured_env.hpp"
 #include "sim/topology/node_hosts.hpp"
 
 namespace weft {
@@ -449,12 +450,7 @@ Comparison compare_on(Machines& machines, MeasuredTable table, const PredictOpti
 
 std::vector<ScenarioSetting> settings_of_cell(const std::string& text) {
   std::vector<ScenarioSetting> entries;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(';', begin), text.size());
-    const std::size_t first = std::min(text.find_first_not_of(' ', begin), end);
-    if (first < end) entries.push_back(parse_setting(text.substr(first, end - first)));
-    begin = end + 1;
-  }
+  for (const std::string& entry : entries_of_cell(text)) entries.push_back(parse_setting(entry));
   return entries;
 }
 

@@ -11,61 +11,100 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/lower_case.hpp"
+#include "sim/base/operation.hpp"
 #include "sim/base/quantity.hpp"
 
 namespace weft {
 namespace {
 
-/// The value of a variable in a cell of "VARIABLE=VALUE; VARIABLE=VALUE", the last one; "" if none.
-std::string_view variable_in(std::string_view cell, std::string_view variable) {
-  std::string_view out;
-  while (!cell.empty()) {
-    const std::string_view entry = trimmed(cell.substr(0, cell.find(';')));
-    cell.remove_prefix(std::min(cell.find(';'), cell.size() - 1) + 1);
+/// The value of a variable in a cell, the last one; "" if none.
+std::string variable_in(std::string_view cell, std::string_view variable) {
+  std::string out;
+  for (const std::string& entry : entries_of_cell(cell)) {
     const std::size_t equals = entry.find('=');
-    if (entry.substr(0, equals) == variable && equals != std::string_view::npos) {
-      out = entry.substr(equals + 1);
-    }
+    if (equals == std::string::npos || entry.substr(0, equals) != variable) continue;
+    out = trimmed(std::string_view(entry).substr(equals + 1));
   }
   return out;
 }
 
-/// Whether a variable with this value allows a word: "Ring", "Ring,Tree", "^Tree". What is said of
-/// single operations ("allreduce:ring") is not looked at.
-bool allows(std::string_view value, std::string_view word) {
-  if (value.empty() || value.find(':') != std::string_view::npos) return true;
-  const bool excludes = value.starts_with('^');
-  const std::vector<std::string> words = comma_separated(std::string(value.substr(excludes)));
-  return excludes != std::ranges::any_of(
-                         words, [&](const std::string& one) { return is_same_word(one, word); });
+/// What a variable of words says: "Ring", "Ring,Tree", "^Tree".
+struct Words {
+  explicit Words(std::string_view value)
+      : excludes{value.starts_with('^')},
+        words{comma_separated(std::string(value.substr(excludes ? 1 : 0)))} {}
+
+  bool allows(std::string_view word) const {
+    return excludes != std::ranges::any_of(
+                           words, [&](const std::string& one) { return is_same_word(one, word); });
+  }
+
+  bool excludes;
+  std::vector<std::string> words;
+};
+
+/// Of other operations than all-reduce NCCL never excludes rings.
+bool is_governed(const std::string& op, const Words& algos) {
+  if (algos.excludes) return governs("Tree", op);
+  return std::ranges::any_of(algos.words,
+                             [&](const std::string& algo) { return governs(algo, op); });
 }
 
+bool is_collective(const std::string& op) { return governs("Ring", op); }
+
 }  // namespace
+
+std::vector<std::string> entries_of_cell(std::string_view cell) {
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin < cell.size();) {
+    const std::size_t end = std::min(cell.find(';', begin), cell.size());
+    const std::string_view entry = trimmed(cell.substr(begin, end - begin));
+    if (!entry.empty()) out.emplace_back(entry);
+    begin = end + 1;
+  }
+  return out;
+}
+
+bool governs(std::string_view algo, std::string_view op) {
+  const auto at = std::ranges::find(kOpNames, op);
+  if (at == kOpNames.end()) return false;
+  const Operation& operation = kOperations[static_cast<std::size_t>(at - kOpNames.begin())];
+  return !operation.point_to_point &&
+         (is_same_word(algo, "Ring") ||
+          (is_same_word(algo, "Tree") && operation.op == Op::kAllReduce));
+}
 
 void check_env(const MeasuredRow& row) {
   const auto check = [&](std::string_view column, const std::string& cell,
                          std::string_view variable, const auto& agrees) {
-    const std::string_view value = variable_in(row.env, variable);
+    const std::string value = variable_in(row.env, variable);
     if (value.empty() || agrees(value)) return;
     throw InputError(fmt::format("{}={}, but the row's {} is {}", variable, value, column, cell));
   };
-  const auto allows_word = [](const std::string& word) {
-    return [&word](std::string_view value) { return word == "auto" || allows(value, word); };
+  // What is said of single operations ("allreduce:ring") is not looked at.
+  const auto is_of_all = [](const std::string& value) {
+    return value.find(':') == std::string::npos;
   };
-  check("algo", row.algo, "NCCL_ALGO", allows_word(row.algo));
-  check("proto", row.proto, "NCCL_PROTO", allows_word(row.proto));
+  check("algo", row.algo, "NCCL_ALGO", [&](const std::string& value) {
+    const Words words(value);
+    return row.algo == "auto" || !is_of_all(value) || !is_governed(row.op, words) ||
+           words.allows(row.algo);
+  });
+  check("proto", row.proto, "NCCL_PROTO", [&](const std::string& value) {
+    return row.proto == "auto" || !is_of_all(value) || !is_collective(row.op) ||
+           Words(value).allows(row.proto);
+  });
   const auto compares = [&](const auto& compare) {
-    return [&, compare](std::string_view value) {
-      const std::optional<double> number = parse_number(std::string(value));
-      return row.channels == 0 || !number || compare(*number, static_cast<double>(row.channels));
+    return [&, compare](const std::string& value) {
+      const double number = parse_number(value).value_or(0);
+      return row.channels == 0 || number <= 0 || compare(number, static_cast<double>(row.channels));
     };
   };
   const std::string channels = std::to_string(row.channels);
   check("channels", channels, "NCCL_MIN_NCHANNELS", compares(std::less_equal<>{}));
   check("channels", channels, "NCCL_MAX_NCHANNELS", compares(std::greater_equal<>{}));
-  check("transport", row.transport, "NCCL_P2P_DISABLE", [&](std::string_view value) {
-    return row.transport == "net" || (row.transport == "shm") == (value != "0");
-  });
+  check("transport", row.transport, "NCCL_P2P_DISABLE",
+        [&](const std::string& value) { return row.transport != "nvlink" || value != "1"; });
 }
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/io/json.hpp"
 #include "sim/result/log_text.hpp"
+#include "sim/result/measured_env.hpp"
 #include "sim/result/nccl_tests_command.hpp"
 #include "sim/result/nccl_tests_op.hpp"
 #include "sim/result/nccl_tests_text.hpp"
@@ -149,16 +150,6 @@ void add_ranks_of(const TestCommand& command, const Known& known) {
     known.cells["hosts"] = std::to_string(command.hosts);
     known.note(fmt::format("{} hosts; --as hosts=N says another", command.hosts));
   }
-}
-
-/// Whether a forced algorithm governs an operation: Ring all collectives, Tree all-reduce. NCCL's
-/// others depend on the machine and the release.
-bool governs(std::string_view algo, std::string_view op) {
-  const auto at = std::find(kOpNames.begin(), kOpNames.end(), op);
-  if (at == kOpNames.end()) return false;
-  const Operation& operation = kOperations[static_cast<std::size_t>(at - kOpNames.begin())];
-  return !operation.point_to_point &&
-         (algo == "Ring" || (algo == "Tree" && operation.op == Op::kAllReduce));
 }
 
 /// The same of NCCL's variables: its algorithm and protocol are taken, others noted.

@@ -181,15 +181,24 @@ TEST(Measured, RefusesVariablesThatContradictTheRowsColumns) {
             "m.csv:2:34: env: NCCL_MAX_NCHANNELS=4, but the row's channels is 8");
   EXPECT_EQ(refused(row + "NCCL_P2P_DISABLE=1"),
             "m.csv:2:34: env: NCCL_P2P_DISABLE=1, but the row's transport is nvlink");
-  EXPECT_EQ(refused("shm,4,allreduce,8,1,,,,NCCL_P2P_DISABLE=0"),
-            "m.csv:2:24: env: NCCL_P2P_DISABLE=0, but the row's transport is shm");
+  EXPECT_EQ(refused("nvlink,4,allgather,8,1,NVLS,,,NCCL_ALGO=Ring"),
+            "m.csv:2:31: env: NCCL_ALGO=Ring, but the row's algo is NVLS");
   for (const char* const same :
        {"NCCL_ALGO=ring", "NCCL_ALGO=Ring,Tree", "NCCL_ALGO=^Tree; NCCL_PROTO=LL,Simple",
         "NCCL_ALGO=allreduce:tree", "NCCL_MIN_NCHANNELS=8; NCCL_MAX_NCHANNELS=8",
         "NCCL_P2P_DISABLE=0", "NCCL_ALGO="}) {
     EXPECT_EQ(refused(row + '"' + same + '"'), "") << same;
   }
-  EXPECT_EQ(refused("nvlink,4,allreduce,8,1,auto,auto,0,NCCL_ALGO=Tree;NCCL_PROTO=LL"), "");
+  for (const char* const right :
+       {"nvlink,4,allreduce,8,1,auto,auto,0,NCCL_ALGO=Tree;NCCL_PROTO=LL",
+        "nvlink,4,allgather,8,1,Ring,LL,8,NCCL_ALGO=Tree",
+        "nvlink,4,reduce,8,1,Ring,LL,8,NCCL_ALGO=^Ring",
+        "nvlink,4,alltoall,8,1,auto,Simple,8,NCCL_PROTO=LL",
+        "shm,4,allreduce,8,1,,,,NCCL_P2P_DISABLE=0", "shm,4,allreduce,8,1,,,,NCCL_P2P_DISABLE=1",
+        "nvlink,4,allreduce,8,1,,,,NCCL_P2P_DISABLE=2",
+        "nvlink,4,allreduce,8,1,,,8,NCCL_MAX_NCHANNELS=0 ; NCCL_MIN_NCHANNELS=-1"}) {
+    EXPECT_EQ(refused(right), "") << right;
+  }
   EXPECT_EQ(refused("net,4,allreduce,8,1,,,,"),
             "m.csv:2:1: memory_path: is empty; with net "
             "write gdr, host-staged or nccl");
