@@ -229,7 +229,6 @@ CalibrationFacts facts_of(const CalibrateArguments& arguments, const Calibration
   facts.holdout = holdout_text(arguments, request);
   for (const ScenarioSetting& s : request.options.set) facts.set.push_back(s.key + "=" + s.value);
   for (const auto& [name, value] : request.options.env) facts.env.push_back(name + "=" + value);
-  if (const auto& version = request.options.nccl_version) facts.nccl_version = version->text();
   return facts;
 }
 
@@ -262,8 +261,9 @@ void run(const CalibrateArguments& arguments) {
   }
   refuse_repeated(request.tables);
   request.machine = read_topology(arguments.machine, catalog);
-  const CalibrationFacts facts = facts_of(arguments, request);
+  CalibrationFacts facts = facts_of(arguments, request);
   Calibration calibration = calibrate_told(request, catalog, stopping);
+  if (calibration.releases.size() == 1) facts.nccl_version = *calibration.releases.begin();
   if (traces) {
     const std::vector<std::string> notes = traces->notes();
     calibration.notes.insert(calibration.notes.end(), notes.begin(), notes.end());

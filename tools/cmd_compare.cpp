@@ -52,7 +52,7 @@ void run(const CompareArguments& arguments, const Outputs& outputs) {
   const Beside beside{machine ? &*machine : nullptr,
                       {options.set.begin() + std::ssize(params.set), options.set.end()},
                       options.env,
-                      options.nccl_version.value_or(NcclVersion{})};
+                      releases_of(comparison, options)};
   add_intervals(comparison, intervals_of(params, beside, comparison.notes));
   if (arguments.json != "-" && arguments.csv != "-") {
     std::cout << comparison_text(comparison, view) << std::flush;

@@ -492,6 +492,16 @@ Comparison compare(const MeasuredTable& table, const PredictOptions& options,
   return compare_on(machines, table, options, catalog);
 }
 
+std::set<std::string> releases_of(const Comparison& comparison, const PredictOptions& options) {
+  if (options.nccl_version) return {options.nccl_version->text()};
+  std::set<std::string> out;
+  for (const ComparedRow& row : comparison.rows) {
+    const std::string& said = row.measured.nccl;
+    if (row.predicted) out.insert((said.empty() ? NcclVersion{} : parse_nccl_version(said)).text());
+  }
+  return out;
+}
+
 Scenario scenario_of(const MeasuredRow& row, const std::string& table, const TopologySpec& machine,
                      const PredictOptions& options, const ParamCatalog& catalog) {
   const MachineFacts facts = facts_of(machine, options, catalog);

@@ -30,6 +30,9 @@ void drop_unmodelled_releases(MeasuredTable& table);
 /// The files of the machines that a table's rows name.
 std::set<std::string> machine_files(const MeasuredTable& table);
 
+/// The releases of NCCL whose decisions the rows that are predicted follow.
+std::set<std::string> releases_of(const Comparison& comparison, const PredictOptions& options);
+
 /// What a row states beside size and time, as a scenario on a machine: nodes, operation, settings,
 /// NCCL's variables and release, less what `options` say otherwise. `table`: its file, for
 /// messages. Throws InputError: more GPUs or NICs than the machine has, what is no setting.

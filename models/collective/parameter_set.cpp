@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/nccl/decide/path_type.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/text_kind.hpp"
@@ -39,7 +40,7 @@ constexpr std::array kCalibrationKeys{
     KeySpec{"weft", "text", kRequired, "version and commit: other ones may predict otherwise"},
     KeySpec{"set", "list of text", kRequired, "what the user set beside, KEY=VALUE"},
     KeySpec{"env", "list of text", kRequired, "NCCL's variables of the fit, NAME=VALUE"},
-    KeySpec{"nccl_version", "text", "2.28.9", "--nccl-version of the fit"},
+    KeySpec{"nccl_version", "text", "2.28.9, or a class's", "the release of NCCL of the fit"},
     KeySpec{"data", "list", kRequired, "the measured tables"}};
 constexpr std::array kDataKeys{
     KeySpec{"file", "text", kRequired, "a table"},
@@ -113,11 +114,6 @@ class Said {
     by_name_[name] = {plain, text};
   }
   void drop(const std::string& name) { by_name_.erase(name); }
-  /// The release whose decisions are followed, unless it is the default.
-  void add_release(const std::string& version) {
-    if (version.empty() || version == NcclVersion{}.text()) return;
-    add("--nccl-version", "--nccl-version " + version);
-  }
   /// What rows say themselves, and the default.
   void drop_own(bool rows_say_launch) {
     constexpr std::array<std::string_view, 16> kOfRows{
@@ -145,6 +141,19 @@ class Said {
  private:
   std::map<std::string, std::pair<std::string, std::string>> by_name_;  // without blanks; as it is
 };
+
+/// "" if all is decided as it was in the fit.
+std::string why_other_release(const ParameterSet& params, const Beside& beside) {
+  std::string then = params.nccl_version_beside;
+  if (then.empty()) {
+    if (std::ranges::find(params.intervals.by, "nccl") != params.intervals.by.end()) return "";
+    then = NcclVersion{}.text();
+  }
+  for (const std::string& now : beside.releases) {
+    if (now != then) return fmt::format("NCCL {} decides, {} when it was fitted", now, then);
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -187,15 +196,14 @@ ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
     Said now;
     for (const ScenarioSetting& s : beside.set) now.add(s.key, s.key + "=" + s.value);
     for (const auto& [name, value] : beside.env) now.add(name, name + "=" + value);
-    now.add_release(beside.nccl_version.text());
     Said then;
-    then.add_release(params.nccl_version_beside);
     for (const std::string& s : params.set_beside) then.add(s.substr(0, s.find('=')), s);
     for (const std::string& s : params.env_beside) then.add(s.substr(0, s.find('=')), s);
     for (const ScenarioSetting& fitted : params.set) then.drop(fitted.key);  // where it began
     for (Said* const each : {&now, &then}) each->drop_own(rows_say_launch);
     why = now.what_is_not_in(then, "was not set when it was fitted");
     if (why.empty()) why = then.what_is_not_in(now, "was set when it was fitted, and is not");
+    if (why.empty()) why = why_other_release(params, beside);
   }
   if (why.empty()) return params.intervals;
   notes.push_back("the intervals of --params are left out: " + why);

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/nccl/decide/path_type.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/io/keys.hpp"
 #include "sim/result/intervals.hpp"
@@ -24,7 +24,7 @@ struct ParameterSet {
   std::string machine_content_fnv1a{};    ///< TopologySpec::content_digest; "": an older file
   std::vector<std::string> set_beside{};  ///< when it was fitted, KEY=VALUE
   std::vector<std::string> env_beside{};  ///< likewise, NAME=VALUE
-  std::string nccl_version_beside{};      ///< likewise, "2.27.3"; "": the default
+  std::string nccl_version_beside{};      ///< whose decisions were followed; "": see intervals_of
 };
 
 /// What is asked beside a set of parameters.
@@ -32,13 +32,14 @@ struct Beside {
   const TopologySpec* machine;  ///< null: rows name theirs
   std::vector<ScenarioSetting> set;
   std::map<std::string, std::string> env;
-  NcclVersion nccl_version{};
+  std::set<std::string> releases{};  ///< of NCCL whose decisions are followed; none: of traces
 };
 
 /// The intervals of a set, which hold with all else as it was: none where the file does not say of
 /// how many configurations they are, the machine is another one, or a setting or variable of NCCL
-/// is there that was not when it was fitted, or was and is not, which `notes` then say. What rows
-/// say themselves (nodes, algorithm, channels, NICs, ...) is theirs.
+/// is there that was not when it was fitted, or was and is not, or another release's decisions are
+/// followed, which `notes` then say. What rows say themselves (nodes, algorithm, channels, NICs,
+/// ...) is theirs; so is the release where the file says none and classes name it (`nccl`).
 ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
                             std::vector<std::string>& notes);
 

@@ -589,6 +589,7 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   }
   out.predictions = fit.predictions();
   if (!out.refusal.empty()) return out;
+  if (!request.predict) out.releases = releases_of_all(out, request.options);
   out.intervals = intervals_of_held_out(out, out.notes);
   out.refusal = why_not_believed(out);
   return out;

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,8 +70,9 @@ struct Calibration {
   double loss_before{0};  ///< huber_loss of ln(predicted / measured) over the fitted rows
   double loss_after{0};
   int rounds{0};
-  std::size_t predictions{0};  ///< how often the fitted rows were predicted
-  ErrorIntervals intervals;    ///< of the rows held out, class by class
+  std::size_t predictions{0};      ///< how often the fitted rows were predicted
+  std::set<std::string> releases;  ///< of NCCL whose decisions were followed; none of traces
+  ErrorIntervals intervals;        ///< of the rows held out, class by class
   std::vector<std::string> notes;
   std::string refusal;  ///< why the values are not to be used; "" if nothing speaks against it
 };

@@ -253,7 +253,8 @@ constexpr std::array kReportFields{
                 [](const Report& r) { return texts(r.facts.set); }},
     ReportField{{"env", "list of text", "", "NCCL's variables, NAME=VALUE"},
                 [](const Report& r) { return texts(r.facts.env); }},
-    ReportField{{"nccl_version", "text", "with --nccl-version", "whose decisions were followed"},
+    ReportField{{"nccl_version", "text", "if all rows are of one",
+                 "the release of NCCL whose decisions were followed"},
                 [](const Report& r) { return if_any(r.facts.nccl_version); }},
     ReportField{{"configurations", "whole number", "", "fitted ones that depend on any parameter"},
                 [](const Report& r) {

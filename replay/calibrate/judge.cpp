@@ -4,7 +4,9 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "models/collective/compare.hpp"
 #include "sim/base/error.hpp"
 
 namespace weft {
@@ -31,8 +33,21 @@ void check_units(const std::vector<Comparison>& tables) {
   }
 }
 
+std::set<std::string> releases_of_all(const Calibration& calibration,
+                                      const PredictOptions& options) {
+  std::set<std::string> out = releases_of(joined(calibration.fitted.after), options);
+  out.merge(releases_of(joined(calibration.held_out.after), options));
+  return out;
+}
+
 ErrorIntervals intervals_of_held_out(const Calibration& calibration,
                                      std::vector<std::string>& notes) {
+  const auto& by = calibration.by;
+  if (calibration.releases.size() > 1 && std::ranges::find(by, "nccl") == by.end()) {
+    notes.push_back(fmt::format("no intervals: rows are of NCCL {}, and --by does not name nccl",
+                                fmt::join(calibration.releases, ", ")));
+    return {};
+  }
   const Comparison held_out = joined(calibration.held_out.after);
   std::map<std::vector<std::string>, std::map<std::string, std::vector<double>>> ratios;
   for (const ComparedRow* const row :

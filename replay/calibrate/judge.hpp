@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,12 @@ ErrorSummary summary_of_all(const std::vector<Comparison>& tables, const Calibra
 /// the starting values, or these those.
 void check_units(const std::vector<Comparison>& tables);
 
+/// As releases_of(), of the rows fitted and held out.
+std::set<std::string> releases_of_all(const Calibration& calibration,
+                                      const PredictOptions& options);
+
 /// Of each class of rows held out, and predicted with the fitted values, that are of enough
-/// configurations; `notes` say how many are not.
+/// configurations; `notes` say how many are not. None where releases differ and classes do not.
 ErrorIntervals intervals_of_held_out(const Calibration& calibration,
                                      std::vector<std::string>& notes);
 

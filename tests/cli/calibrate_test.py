@@ -19,8 +19,8 @@ MACHINE = ("--machine", "../../topologies/h200-vm.yaml")
 FIT = ("--fit", "nccl.launch_simple,nccl.launch_ll")
 TRUTH = ("--set", "nccl.launch_simple=6.5 us", "--set", "nccl.launch_ll=5.5 us")
 HEAD = "transport,ranks,algo,proto,channels,op,bytes,us,launch\n"
-KEYS = ("schema weft weft_commit date machine machine_fnv1a data holdout holdout_classes set env configurations loss_before "
-        "loss_after predictions parameters correlations fitted held_out intervals rows notes").split()
+KEYS = ("schema weft weft_commit date machine machine_fnv1a data holdout holdout_classes set env nccl_version configurations "
+        "loss_before loss_after predictions parameters correlations fitted held_out intervals rows notes").split()
 
 BOGUS_USAGE = (
     (["calibrate"], "measured is required (see weft --help)"),
@@ -136,7 +136,7 @@ class Calibrate(CliTest):
                 "--nccl-version", "2.21.5")
         self.assertIn("  nccl_version: '2.21.5'\n", (self.here / "p.yaml").read_text())
         self.assertIn("low_us", self.ok("run", "s.yaml", *of_release, "--csv", "-"))
-        self.assertIn("left out: --nccl-version 2.21.5 was set when it was fitted, and is not",
+        self.assertIn("left out: NCCL 2.28.9 decides, 2.21.5 when it was fitted",
                       self.ok("compare", "made.csv", *MACHINE, "--params", "p.yaml"))
         self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "q.yaml", "--by", "transport", "--holdout", "0.6",
                 "--set", "gpu.nvlink_rate=25 GB/s")
@@ -144,6 +144,20 @@ class Calibrate(CliTest):
         self.assertIn("left out: gpu.nvlink_rate=25 GB/s was set when it was fitted, and is not", text)
         self.assertIn("# intervals", self.ok("compare", "made.csv", *MACHINE, "--params", "q.yaml", "--set",
                                              "gpu.nvlink_rate=25GB/s"))
+
+    def test_the_release_is_that_of_the_rows(self):
+        lines = (self.here / "made.csv").read_text().splitlines()
+        of_rows = ["--by", "transport", "--holdout", "0.6", "-o", "p.yaml"]
+        for releases, says in ((("2.21.5",), True), (("2.21.5", "2.27.3"), False)):
+            table = [lines[0] + ",nccl"] + [f"{line},{releases[i // 3 % len(releases)]}" for i, line in enumerate(lines[1:])]
+            (self.here / "nccl.csv").write_text("\n".join(table) + "\n")
+            text = self.ok("calibrate", "nccl.csv", *MACHINE, *FIT, *of_rows)
+            written = (self.here / "p.yaml").read_text()
+            self.assertEqual(("  nccl_version: '2.21.5'\n" in written, "intervals:" in written), (says, says))
+            self.assertEqual("note: no intervals: rows are of NCCL 2.21.5, 2.27.3, and --by does not name nccl" in text, not says)
+            self.assertEqual("# intervals of" in self.ok("compare", "nccl.csv", *MACHINE, "--params", "p.yaml"), says)
+        self.ok("calibrate", "nccl.csv", *MACHINE, *FIT, "--by", "nccl", "--holdout", "0.7", "-o", "p.yaml")
+        self.assertNotIn("nccl_version", (self.here / "p.yaml").read_text())
 
     def test_ranges_make_classes_in_json_too(self):
         classes = self.calibrated("--by", "size")["fitted"]["classes"]

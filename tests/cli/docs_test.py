@@ -325,7 +325,7 @@ workload: {{op: incast, bytes: 8 KiB}}
         seen = self.seen(weft("calibrate", str(table), *machine, "--fit", "nccl.launch_ll", "--by", "op", "--holdout", "0.7",
                               "--json", "-"))
         sections = self.sections("## Keys of a calibration")
-        for path, key in (("", "refused"), ("", "nccl_version"), ("parameters[]", "at_bound"), ("parameters[]", "by_one"), ("rows[]", "stall")):
+        for path, key in (("", "refused"), ("parameters[]", "at_bound"), ("parameters[]", "by_one"), ("rows[]", "stall")):
             sections[path].remove(key)  # not here
         sections.pop("correlations[]")
         sections["rows[]"] |= self.sections("## Measured tables")[""]

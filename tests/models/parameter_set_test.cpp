@@ -1,5 +1,8 @@
 #include "models/collective/parameter_set.hpp"
 
+#include <set>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,9 +62,10 @@ TEST(IntervalsOf, OlderFilesThatCountRowsOnlyAreLeftOut) {
 }
 
 TEST(IntervalsOf, OtherReleasesThanThatOfTheFitAreLeftOut) {
-  const auto left_out = [](const std::string& of_fit, const NcclVersion& now) {
-    std::string text = std::string(kCalibration) +
-                       "intervals: {by: [op], classes: [{class: [reduce], rows: 10, "
+  const auto left_out = [](const std::string& of_fit, const std::set<std::string>& now,
+                           const std::string& by = "op") {
+    std::string text = std::string(kCalibration) + "intervals: {by: [" + by +
+                       "], classes: [{class: [reduce], rows: 10, "
                        "configurations: 10, low: 0.9, high: 1}]}\n";
     text.insert(text.find("env: [A=b]"), of_fit);
     TopologySpec machine;
@@ -74,13 +78,15 @@ TEST(IntervalsOf, OtherReleasesThanThatOfTheFitAreLeftOut) {
     return notes.empty() ? "" : notes.front();
   };
   const std::string older = "nccl_version: '2.21.5', ";
-  EXPECT_EQ(left_out("", {}), "");
-  EXPECT_EQ(left_out("nccl_version: '2.28.9', ", {}), "") << "the default";
-  EXPECT_EQ(left_out(older, {2, 21, 5}), "");
-  EXPECT_THAT(left_out(older, {}), HasSubstr("--nccl-version 2.21.5 was set when it was fitted"));
-  EXPECT_THAT(left_out(older, {2, 27, 3}),
-              HasSubstr("--nccl-version 2.27.3 was not set when it was fitted"));
-  EXPECT_THAT(left_out("", {2, 27, 3}), HasSubstr("--nccl-version 2.27.3 was not set"));
+  EXPECT_EQ(left_out("", {"2.28.9"}), "") << "the default";
+  EXPECT_EQ(left_out("nccl_version: '2.28.9', ", {"2.28.9"}), "");
+  EXPECT_EQ(left_out(older, {"2.21.5"}), "");
+  EXPECT_EQ(left_out(older, {}), "") << "a trace";
+  EXPECT_THAT(left_out(older, {"2.21.5", "2.28.9"}),
+              HasSubstr("NCCL 2.28.9 decides, 2.21.5 when it was fitted"));
+  EXPECT_THAT(left_out("", {"2.27.3"}), HasSubstr("2.27.3 decides, 2.28.9 when it was fitted"));
+  EXPECT_EQ(left_out("", {"2.21.5", "2.28.9"}, "nccl"), "") << "classes say it";
+  EXPECT_THAT(left_out(older, {"2.28.9"}, "nccl"), HasSubstr("2.28.9 decides"));
 }
 
 TEST(ParameterSet, RefusesWhatIsDamaged) {
