@@ -522,6 +522,10 @@ void add_intervals(RunResult& result, const TopologySpec& machine,
     }
     if (of_class != nullptr) row.interval = *of_class;
   }
+  if (intervals.classes.empty()) return;
+  std::vector<const std::optional<ErrorInterval>*> found;
+  for (const ResultRow& row : result.rows) found.push_back(&row.interval);
+  for (std::string& note : notes_on(found)) result.notes.push_back(std::move(note));
 }
 
 }  // namespace weft

@@ -180,7 +180,11 @@ ParameterSet parse_parameter_set(const std::string& text, const std::string& fil
 ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
                             std::vector<std::string>& notes) {
   const std::vector<ClassInterval>& classes = params.intervals.classes;
-  if (classes.empty()) return {};
+  if (classes.empty()) {
+    if (!params.machine_fnv1a.empty())
+      notes.emplace_back("--params has no intervals; weft calibrate says why");
+    return {};
+  }
   std::string why;
   if (std::ranges::find(classes, 0, &ClassInterval::configurations) != classes.end()) {
     why = "the file does not say of how many configurations they are; weft calibrate does";

@@ -149,6 +149,10 @@ constexpr std::array kIntervalFields{
                     for (const std::string& value : c.values) out.push(value);
                     return out;
                   }},
+    IntervalField{
+        {"columns", "whole number", "",
+         "how many columns of --by, the first ones, make the class that it is of"},
+        [](const ClassInterval& c) { return Json(static_cast<std::int64_t>(c.columns)); }},
     IntervalField{{"rows", "whole number", "", "the rows held out that it was taken from"},
                   [](const ClassInterval& c) -> Json { return c.rows; }},
     IntervalField{{"configurations", "whole number", "",
@@ -279,10 +283,12 @@ constexpr std::array kReportFields{
                 [](const Report& r) { return errors_json(r, r.calibration.fitted); }},
     ReportField{{"held_out", "map", kIfFitted, "errors of the rows held out"},
                 [](const Report& r) { return errors_json(r, r.calibration.held_out); }},
-    ReportField{{"intervals", "list", "", "of each class with 9 and more configurations held out"},
-                [](const Report& r) {
-                  return objects_of(r.calibration.intervals.classes, kIntervalFields);
-                }},
+    ReportField{
+        {"intervals", "list", "",
+         "of each class: its own, or a wider one's with 9 and more configurations held out"},
+        [](const Report& r) {
+          return objects_of(r.calibration.intervals.classes, kIntervalFields);
+        }},
     ReportField{{"rows", "list", "", "every row, fitted ones first"},
                 [](const Report& r) {
                   Json out = Json::array();

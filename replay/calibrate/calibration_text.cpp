@@ -106,9 +106,7 @@ std::string calibration_text(const Calibration& calibration, const CalibrationFa
         calibration.params.size(), calibration.configurations, kHuberBend, calibration.loss_before,
         calibration.loss_after, calibration.rounds, calibration.predictions);
     out += params_text(calibration) + "#\n" + classes_text(calibration) + "#\n";
-    out +=
-        fmt::format("# intervals: of {} classes, which have {} and more configurations held out\n",
-                    calibration.intervals.classes.size(), kFewestIntervalConfigurations);
+    out += fmt::format("# intervals: of {} classes\n", calibration.intervals.classes.size());
   }
   for (const std::string& note : calibration.notes) out += "# note: " + one_line(note) + '\n';
   if (!calibration.refusal.empty()) out += "# refused: " + calibration.refusal + '\n';

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -40,44 +43,111 @@ std::set<std::string> releases_of_all(const Calibration& calibration,
   return out;
 }
 
+namespace {
+
+using Values = std::vector<std::string>;
+
+/// Rows held out by the values of the first columns of a class, of each number of columns.
+class Widths {
+ public:
+  explicit Widths(const Calibration& calibration) : by_{calibration.by} {
+    const Comparison held_out = joined(calibration.held_out.after);
+    for (const ComparedRow* const row : counted_rows(held_out, {by_, calibration.drop_stalls})) {
+      if (!row->predicted) continue;
+      const double ratio = row->measured.us / row->predicted->time_us;
+      for (Values values = class_values(row->measured, by_);; values.pop_back()) {
+        ratios_[values][run_of(row->measured)].push_back(ratio);
+        if (values.empty()) break;
+      }
+    }
+  }
+
+  std::size_t configurations(const Values& values) const {
+    const auto at = ratios_.find(values);
+    return at == ratios_.end() ? 0 : at->second.size();
+  }
+  /// Of the narrowest class of enough configurations that has so many of a row's columns at least.
+  std::optional<ClassInterval> find(const Values& own, std::size_t fewest_columns) {
+    Values values = own;
+    while (configurations(values) < kFewestIntervalConfigurations) {
+      if (values.size() <= fewest_columns) return std::nullopt;
+      values.pop_back();
+    }
+    const auto [at, is_new] = known_.try_emplace(values);
+    if (is_new) at->second = interval(values);
+    ClassInterval out = at->second;
+    out.values = own;
+    return out;
+  }
+
+ private:
+  ClassInterval interval(const Values& values) const {
+    std::vector<std::vector<double>> configurations;
+    ClassInterval out;
+    for (const auto& [name, of_one] : ratios_.at(values)) {
+      configurations.push_back(of_one);
+      out.rows += std::ssize(of_one);
+    }
+    out.columns = values.size();
+    out.configurations = std::ssize(configurations);
+    out.interval = interval_of(configurations);
+    return out;
+  }
+
+  const Values& by_;
+  std::map<Values, std::map<std::string, std::vector<double>>> ratios_;
+  std::map<Values, ClassInterval> known_;
+};
+
+std::set<Values> classes_of_all(const Calibration& calibration) {
+  std::set<Values> out;
+  for (const BeforeAfter* const rows : {&calibration.fitted, &calibration.held_out}) {
+    for (const Comparison& table : rows->after) {
+      for (const ComparedRow& row : table.rows) {
+        if (row.predicted) out.insert(class_values(row.measured, calibration.by));
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 ErrorIntervals intervals_of_held_out(const Calibration& calibration,
                                      std::vector<std::string>& notes) {
   const auto& by = calibration.by;
-  if (calibration.releases.size() > 1 && std::ranges::find(by, "nccl") == by.end()) {
-    notes.push_back(fmt::format("no intervals: rows are of NCCL {}, and --by does not name nccl",
-                                fmt::join(calibration.releases, ", ")));
-    return {};
-  }
-  const Comparison held_out = joined(calibration.held_out.after);
-  std::map<std::vector<std::string>, std::map<std::string, std::vector<double>>> ratios;
-  for (const ComparedRow* const row :
-       counted_rows(held_out, {calibration.by, calibration.drop_stalls})) {
-    if (!row->predicted) continue;
-    ratios[class_values(row->measured, calibration.by)][run_of(row->measured)].push_back(
-        row->measured.us / row->predicted->time_us);
-  }
-  ErrorIntervals out{calibration.by, {}};
-  std::size_t most = 0;
-  for (const auto& [values, of_class] : ratios) {
-    if (of_class.size() < kFewestIntervalConfigurations) {
-      most = std::max(most, of_class.size());
-      continue;
+  std::size_t fewest_columns = 0;
+  if (calibration.releases.size() > 1) {
+    const auto release = std::ranges::find(by, "nccl");
+    if (release == by.end()) {
+      notes.push_back(fmt::format("no intervals: rows are of NCCL {}, and --by does not name nccl",
+                                  fmt::join(calibration.releases, ", ")));
+      return {};
     }
-    std::vector<std::vector<double>> configurations;
-    std::size_t rows = 0;
-    for (const auto& [name, of_one] : of_class) {
-      configurations.push_back(of_one);
-      rows += of_one.size();
-    }
-    out.classes.push_back({values, static_cast<std::int64_t>(rows),
-                           static_cast<std::int64_t>(configurations.size()),
-                           interval_of(configurations)});
+    fewest_columns = static_cast<std::size_t>(release - by.begin()) + 1;
   }
-  if (const std::size_t without = ratios.size() - out.classes.size(); without > 0) {
+  ErrorIntervals out{by, {}};
+  Widths widths(calibration);
+  const std::set<Values> classes = classes_of_all(calibration);
+  std::map<std::size_t, std::size_t> wider;
+  for (const Values& values : classes) {
+    std::optional<ClassInterval> found = widths.find(values, fewest_columns);
+    if (!found) continue;
+    if (found->columns < by.size()) ++wider[found->columns];
+    out.classes.push_back(std::move(*found));
+  }
+  for (const auto& [columns, count] : wider) {
     notes.push_back(fmt::format(
-        "{} of {} classes have no interval: of these at most {} configurations are held out, and "
-        "{} are needed; --holdout and --by say otherwise",
-        without, ratios.size(), most, kFewestIntervalConfigurations));
+        "the intervals of {} of {} classes are of a wider class: {}; of their own fewer than {} "
+        "configurations are held out",
+        count, classes.size(), out.columns_text(columns), kFewestIntervalConfigurations));
+  }
+  if (const std::size_t without = classes.size() - out.classes.size(); without > 0) {
+    notes.push_back(fmt::format(
+        "{} of {} classes have no interval: {} configurations are held out in all, and an interval "
+        "needs {}{}",
+        without, classes.size(), widths.configurations({}), kFewestIntervalConfigurations,
+        fewest_columns == 0 ? "" : " of one release"));
   }
   return out;
 }

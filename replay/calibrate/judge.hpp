@@ -19,8 +19,9 @@ void check_units(const std::vector<Comparison>& tables);
 std::set<std::string> releases_of_all(const Calibration& calibration,
                                       const PredictOptions& options);
 
-/// Of each class of rows held out, and predicted with the fitted values, that are of enough
-/// configurations; `notes` say how many are not. None where releases differ and classes do not.
+/// Of each class of rows fitted or held out: where fewer than kFewestIntervalConfigurations of it
+/// are held out that of the next wider class, which has one column less, the last one, down to that
+/// of all rows; never of several releases. `notes` say which are wider, and which have none.
 ErrorIntervals intervals_of_held_out(const Calibration& calibration,
                                      std::vector<std::string>& notes);
 

@@ -59,9 +59,13 @@ std::string intervals_text(const ErrorIntervals& intervals) {
   if (intervals.classes.empty()) return "";
   std::string out = "intervals:\n  by: " + quoted_list(intervals.by) + "\n  classes:\n";
   for (const ClassInterval& c : intervals.classes) {
+    const bool is_wider = c.columns < intervals.by.size();
+    const std::vector<std::string> of(
+        intervals.by.begin(), intervals.by.begin() + static_cast<std::ptrdiff_t>(c.columns));
     out += fmt::format(
-        "    - {{class: {}, rows: {}, configurations: {}, low: {:.4g}, high: {:.4g}}}\n",
-        quoted_list(c.values), c.rows, c.configurations, c.interval.low, c.interval.high);
+        "    - {{class: {}, {}rows: {}, configurations: {}, low: {:.4g}, high: {:.4g}}}\n",
+        quoted_list(c.values), is_wider ? "of: " + quoted_list(of) + ", " : "", c.rows,
+        c.configurations, c.interval.low, c.interval.high);
   }
   return out;
 }

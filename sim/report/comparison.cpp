@@ -200,6 +200,12 @@ void add_intervals(Comparison& comparison, const ErrorIntervals& intervals) {
     const ErrorInterval* const of_class = row.predicted ? intervals.find(row.measured) : nullptr;
     if (of_class != nullptr) row.interval = *of_class;
   }
+  if (intervals.classes.empty()) return;
+  std::vector<const std::optional<ErrorInterval>*> found;
+  for (const ComparedRow& row : comparison.rows) {
+    if (row.predicted) found.push_back(&row.interval);
+  }
+  for (std::string& note : notes_on(found)) comparison.notes.push_back(std::move(note));
 }
 
 void mark_stalls(std::vector<ComparedRow>& rows) {

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <set>
+#include <span>
 #include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantile.hpp"
@@ -22,6 +27,8 @@ constexpr std::array kIntervalKeys{
     KeySpec{"classes", "list", kRequired, "the intervals, one a class"}};
 constexpr std::array kClassKeys{
     KeySpec{"class", "[VALUE, ...]", kRequired, "its values, in the order of `by`"},
+    KeySpec{"of", "[COLUMN, ...]", "all of `by`",
+            "the first columns of `by`, whose class its interval is of; []: of all rows"},
     KeySpec{"rows",
             "whole number",
             kRequired,
@@ -53,19 +60,29 @@ double ratio_of(const Yaml& yaml) {
   return *number;
 }
 
-ClassInterval read_class(const Yaml& yaml, std::size_t columns) {
+ClassInterval read_class(const Yaml& yaml, const ErrorIntervals& intervals) {
   check_keys(yaml, kClassKeys);
   ClassInterval out;
   const Yaml& values = yaml.require("class");
   out.values = texts_of(values);
-  if (out.values.size() != columns) {
-    values.fail("as many values as `by` has columns: " + std::to_string(columns));
+  out.columns = intervals.by.size();
+  if (out.values.size() != out.columns) {
+    values.fail("as many values as `by` has columns: " + std::to_string(out.columns));
   }
   out.rows = read_integer(yaml.require("rows"), key_of(kClassKeys, "rows"));
   if (const Yaml* const configurations = yaml.find("configurations")) {
     out.configurations = read_integer(*configurations, key_of(kClassKeys, "configurations"));
   }
   out.interval = {ratio_of(yaml.require("low")), ratio_of(yaml.require("high"))};
+  if (const Yaml* const of = yaml.find("of")) {
+    const std::vector<std::string> columns = texts_of(*of);
+    if (columns.size() >= out.columns ||
+        !std::ranges::equal(columns, std::span(intervals.by).first(columns.size()))) {
+      of->fail("names the first columns of `by`, fewer than all");
+    }
+    out.columns = columns.size();
+    out.interval.wider = intervals.columns_text(out.columns);
+  }
   if (out.interval.high < out.interval.low) yaml.require("high").fail("is below `low`");
   return out;
 }
@@ -77,6 +94,36 @@ const ErrorInterval* ErrorIntervals::find(const MeasuredRow& row) const {
   const std::vector<std::string> values = class_values(row, by);
   const auto at = std::ranges::lower_bound(classes, values, {}, &ClassInterval::values);
   return at == classes.end() || at->values != values ? nullptr : &at->interval;
+}
+
+std::string ErrorIntervals::columns_text(std::size_t columns) const {
+  if (columns == 0) return "all rows";
+  return fmt::format("{}", fmt::join(std::span(by).first(columns), ", "));
+}
+
+std::vector<std::string> notes_on(const std::vector<const std::optional<ErrorInterval>*>& rows) {
+  std::map<std::string, std::size_t> wider;
+  std::size_t without = 0;
+  for (const std::optional<ErrorInterval>* const row : rows) {
+    if (!*row) {
+      ++without;
+    } else if (!(*row)->wider.empty()) {
+      ++wider[(*row)->wider];
+    }
+  }
+  std::vector<std::string> out;
+  for (const auto& [columns, count] : wider) {
+    out.push_back(fmt::format(
+        "--params: the intervals of {} of {} rows are of a wider class: {}; of their own fewer "
+        "than {} configurations were held out",
+        count, rows.size(), columns, kFewestIntervalConfigurations));
+  }
+  if (without > 0) {
+    out.push_back(fmt::format(
+        "--params: {} of {} rows have no interval: no row of their class was measured for it",
+        without, rows.size()));
+  }
+  return out;
 }
 
 ErrorInterval interval_of(const std::vector<std::vector<double>>& configurations) {
@@ -133,7 +180,7 @@ ErrorIntervals read_intervals(const Yaml& yaml) {
   if (out.by.empty()) yaml.require("by").fail("names no column");
   std::set<std::vector<std::string>> known;
   for (const Yaml& item : yaml.require("classes").items()) {
-    out.classes.push_back(read_class(item, out.by.size()));
+    out.classes.push_back(read_class(item, out));
     if (!known.insert(out.classes.back().values).second) item.fail("this class is given twice");
   }
   std::ranges::sort(out.classes, {}, &ClassInterval::values);

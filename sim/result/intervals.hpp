@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace weft {
 /// The interval of the rows that have the same values in some columns.
 struct ClassInterval {
   std::vector<std::string> values;  ///< of ErrorIntervals::by, as MeasuredColumn::text has them
+  std::size_t columns{0};           ///< the first of `by` whose values it is of
   std::int64_t rows{0};             ///< that it was taken from
   std::int64_t configurations{0};   ///< that these are of; 0: the file does not say
   ErrorInterval interval;
@@ -27,6 +29,8 @@ struct ErrorIntervals {
 
   /// That of a row's class; nullptr if it has none.
   const ErrorInterval* find(const MeasuredRow& row) const;
+  /// "transport, op"; "all rows" of no column.
+  std::string columns_text(std::size_t columns) const;
 };
 
 /// Fewest configurations by which a row of one more lies in eight cases of ten within an interval
@@ -40,6 +44,9 @@ inline constexpr std::size_t kFewestIntervalConfigurations = 9;
 /// inference with hierarchical data", 2023): it begins at the largest ratio that nine tenths of
 /// n + 1 are not below, and ends at the smallest that nine tenths of n + 1 do not exceed.
 ErrorInterval interval_of(const std::vector<std::vector<double>>& configurations);
+
+/// Which rows have an interval of a wider class, and how many have none, of sets with any.
+std::vector<std::string> notes_on(const std::vector<const std::optional<ErrorInterval>*>& rows);
 
 /// A row's value where a view's column is a range: of `nodes` 1, 2-3 or 4+, of `size` whether it is
 /// 64 MiB or more. "" of a measured table's own column.

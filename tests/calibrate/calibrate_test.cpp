@@ -293,8 +293,26 @@ TEST(Calibrate, HasNoIntervalOfFewConfigurationsWithManyRows) {
   const Calibration got = calibrate(request, catalog());
   ASSERT_GE(got.held_out.after.at(0).rows.size(), 10U);
   EXPECT_TRUE(got.intervals.classes.empty());
-  EXPECT_THAT(got.notes, Contains(HasSubstr("1 of 1 classes have no interval: of these at most 1 "
-                                            "configurations are held out, and 9 are needed")));
+  EXPECT_THAT(got.notes, Contains(HasSubstr("have no interval: 1 configurations are held out in "
+                                            "all, and an interval needs 9")));
+}
+
+TEST(Calibrate, AClassOfFewConfigurationsHasTheIntervalOfAWiderOne) {
+  CalibrationRequest request = request_of({synthetic(kTruth, 0.02)}, kKeys);
+  request.holdout_share = 0.6;
+  request.by = "transport";
+  const ErrorIntervals wide = calibrate(request, catalog()).intervals;
+  ASSERT_EQ(wide.classes.size(), 1U);
+  request.by = "transport,op,channels";
+  const Calibration got = calibrate(request, catalog());
+  const ErrorIntervals read = parse_parameter_set(parameter_file(got, {}), "p.yaml").intervals;
+  ASSERT_GT(read.classes.size(), 2U);
+  for (const ClassInterval& c : read.classes) {
+    EXPECT_EQ(c.values.size(), 3U);
+    EXPECT_EQ(c.interval.wider, "transport");
+  }
+  EXPECT_THAT(got.notes, Contains(HasSubstr("classes are of a wider class: transport; of their own "
+                                            "fewer than 9 configurations are held out")));
 }
 
 TEST(ParameterFile, IsReadAsItWasWritten) {

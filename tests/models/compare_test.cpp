@@ -308,9 +308,9 @@ TEST(Intervals, OfARunAreThoseOfRowsThatWereMeasuredAsItRan) {
   const ParamCatalog catalog = make_catalog();
   const TopologySpec machine = read_topology(shipped("topologies/h200-vm.yaml"), catalog);
   const ErrorIntervals intervals{{"transport", "algo", "launch"},
-                                 {{{"nvlink", "Ring", "graph"}, 10, 10, {0.1, 1}},
-                                  {{"shm", "Ring", "single"}, 10, 10, {0.3, 1}},
-                                  {{"shm", "auto", "graph"}, 10, 10, {0.2, 1}}}};
+                                 {{{"nvlink", "Ring", "graph"}, 3, 10, 10, {0.1, 1}},
+                                  {{"shm", "Ring", "single"}, 3, 10, 10, {0.3, 1}},
+                                  {{"shm", "auto", "graph"}, 3, 10, 10, {0.2, 1}}}};
   const auto low = [&](const std::map<std::string, std::string>& env, const std::string& launch) {
     Scenario scenario;
     scenario.nodes = 1;

@@ -49,7 +49,7 @@ RowPointers pointers(const std::vector<ComparedRow>& rows) {
 
 TEST(Comparison, RowsHaveTheIntervalOfTheirClass) {
   Comparison c = sample();
-  add_intervals(c, {{"op"}, {{{"allreduce"}, 10, 10, {0.9, 1.1}}}});
+  add_intervals(c, {{"op"}, {{{"allreduce"}, 1, 10, 10, {0.9, 1.1}}}});
   ASSERT_TRUE(c.rows[0].interval && c.rows[1].interval);
   EXPECT_TRUE(c.rows[0].is_within());   // measured / predicted 1 / 1.1
   EXPECT_FALSE(c.rows[1].is_within());  // 1 / 0.7

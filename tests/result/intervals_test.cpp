@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -89,6 +90,29 @@ TEST(Intervals, AreThoseOfARowsClass) {
   row.algo = "Tree";
   EXPECT_EQ(intervals.find(row), nullptr);
   EXPECT_EQ(ErrorIntervals{}.find(row), nullptr);
+}
+
+TEST(Intervals, OfAWiderClassSayWhich) {
+  const auto of = [](const std::string& columns) {
+    std::string text = kGood;
+    return text.replace(text.find("rows: 12"), 0, "of: " + columns + ", ");
+  };
+  const auto wider = [&](const std::string& columns) {
+    return read_intervals(Yaml::parse(of(columns), "p.yaml")).classes.back().interval.wider;
+  };
+  EXPECT_EQ(wider("[transport]"), "transport");
+  EXPECT_EQ(wider("[]"), "all rows");
+  for (const char* const columns : {"[algo]", "[transport, algo]", "[transport, algo, proto]"}) {
+    EXPECT_THAT(refusal(of(columns)), HasSubstr("names the first columns of `by`, fewer than all"));
+  }
+  const std::optional<ErrorInterval> none;
+  const std::optional<ErrorInterval> own = ErrorInterval{0.9, 1.1};
+  const std::optional<ErrorInterval> of_all = ErrorInterval{0.9, 1.1, "all rows"};
+  EXPECT_TRUE(notes_on({&own, &own}).empty());
+  const std::vector<std::string> notes = notes_on({&own, &of_all, &none});
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_THAT(notes[0], HasSubstr("the intervals of 1 of 3 rows are of a wider class: all rows"));
+  EXPECT_THAT(notes[1], HasSubstr("1 of 3 rows have no interval"));
 }
 
 TEST(Intervals, AreFoundWhateverTheOrderTheyStandIn) {
