@@ -34,7 +34,7 @@ constexpr std::array kCalibrationKeys{
     KeySpec{"origin", "text", kRequired, "measured: the values were fitted to measured times"},
     KeySpec{"machine", "text", kRequired, "the topology's file"},
     KeySpec{"machine_fnv1a", "text", kRequired, "64-bit FNV-1a of its bytes"},
-    KeySpec{"machine_content_fnv1a", "text", "that of its bytes counts",
+    KeySpec{"machine_content_fnv1a", "text", "no intervals",
             "the same of its keys and values, which comments do not change: which machine it is"},
     KeySpec{"date", "text", kRequired, "of the fit: year-month-day"},
     KeySpec{"weft", "text", kRequired, "version and commit: other ones may predict otherwise"},
@@ -100,9 +100,7 @@ void read_calibration(const Yaml& yaml, ParameterSet& out) {
 }
 
 bool is_fitted_on(const ParameterSet& params, const TopologySpec& machine) {
-  return params.machine_content_fnv1a.empty()
-             ? fmt::format("{:016x}", machine.digest) == params.machine_fnv1a
-             : fmt::format("{:016x}", machine.content_digest) == params.machine_content_fnv1a;
+  return fmt::format("{:016x}", machine.content_digest) == params.machine_content_fnv1a;
 }
 
 /// Settings and variables by name, the last of each.

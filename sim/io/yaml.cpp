@@ -220,7 +220,11 @@ std::uint64_t Yaml::digest() const {
     all += std::to_string(text.size()) + ":" + text;
   };
   const std::function<void(const Yaml&)> add_node = [&](const Yaml& node) {
-    if (node.is_scalar()) add(node.text_);
+    if (node.is_scalar()) {
+      add(node.text_);
+    } else {
+      all += node.is_map() ? '{' : '[';
+    }
     for (const Yaml& item : node.items_) add_node(item);
     for (const auto& [key, value] : node.entries_) {
       add(key);

@@ -70,6 +70,7 @@ TEST(Yaml, ADigestIsOfKeysAndValuesAlone) {
         "a: {b: [1, 2], c: x}\n", "a: {d: [1, 2]}\nc: x\n", "c: x\na: {b: [1, 2]}\n"}) {
     EXPECT_NE(digest(other), one) << other;
   }
+  EXPECT_NE(digest("[x, [y]]"), digest("[[x, y]]"));
 }
 
 TEST(Yaml, RemembersPlaceAndPath) {

@@ -69,10 +69,10 @@ TEST(IntervalsOf, OtherReleasesThanThatOfTheFitAreLeftOut) {
                        "configurations: 10, low: 0.9, high: 1}]}\n";
     text.insert(text.find("env: [A=b]"), of_fit);
     TopologySpec machine;
-    machine.digest = 10;  // 0a
+    machine.content_digest = 10;  // 0a
     std::vector<std::string> notes;
     ParameterSet set = parse_parameter_set(text, "p.yaml");
-    set.machine_fnv1a = "000000000000000a";
+    set.machine_content_fnv1a = "000000000000000a";
     const ErrorIntervals got = intervals_of(set, {&machine, {}, {{"A", "b"}}, now}, notes);
     EXPECT_EQ(got.classes.empty(), !notes.empty());
     return notes.empty() ? "" : notes.front();
