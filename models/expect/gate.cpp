@@ -52,7 +52,7 @@ constexpr std::array kFloorFields{
              [](const ExpectedRow& e) -> Json { return e.low(); }},
     RowField{{"high_GBps", "number", "", "its upper end"},
              [](const ExpectedRow& e) -> Json { return e.high(); }},
-    RowField{{"basis", "text", "", "the measured class that the interval comes from"},
+    RowField{{"basis", "text", "", "what the interval comes from, as in weft.expect/1"},
              [](const ExpectedRow& e) -> Json { return e.basis(); }}};
 
 Json rows_json(const Expected& expected, bool with_floor) {

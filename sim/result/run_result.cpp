@@ -118,9 +118,9 @@ constexpr std::array kRowFields{
         [](const ResultRow& r) -> Json { return r.time_us; }},
     RowField{
         {"low_us", "number", kInterval,
-         "a tenth of the times that were held out lie below, relative to their prediction"},
+         "below it a row of a further configuration lies in one case of ten at most"},
         [](const ResultRow& r) { return r.interval ? Json(r.time_us * r.interval->low) : Json(); }},
-    RowField{{"high_us", "number", kInterval, "likewise nine tenths"},
+    RowField{{"high_us", "number", kInterval, "likewise above it"},
              [](const ResultRow& r) {
                return r.interval ? Json(r.time_us * r.interval->high) : Json();
              }},
