@@ -137,10 +137,12 @@ void run(const RunArguments& arguments, const Outputs& outputs) {
                     options.set.end());
   for (const auto& [name, value] : options.env) beside.env[name] = value;
   std::vector<std::string> left_out;
+  const auto notes_before = std::ssize(result.notes);
   add_intervals(result, machine, intervals_of(params, beside, left_out));
   result.notes.insert(result.notes.end(), left_out.begin(), left_out.end());
-  if (arguments.csv == "-") {  // rows have no place for it
-    for (const std::string& note : left_out) std::cerr << "note: " << note << '\n';
+  if (arguments.csv == "-") {  // rows have no place for them
+    std::for_each(result.notes.begin() + notes_before, result.notes.end(),
+                  [](const std::string& note) { std::cerr << "note: " << note << '\n'; });
   }
   const bool data_on_stdout =
       arguments.json == "-" || arguments.csv == "-" || arguments.trace == "-";

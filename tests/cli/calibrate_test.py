@@ -128,6 +128,9 @@ class Calibrate(CliTest):
         self.assertNotIn(b"low_us", run.stdout)
         self.assertEqual(run.stderr.decode(), "note: the intervals of --params are left out: nccl.launch=single was not set "
                                               "when it was fitted\n")
+        run = weft("run", "s.yaml", "--params", "p.yaml", "--env", "NCCL_P2P_DISABLE=1", "--csv", "-", cwd=self.here)
+        self.assertEqual(run.stderr.decode(), "note: --params: 1 of 1 rows have no interval: no row of their class was "
+                                              "measured for it\n")
         text = (self.here / "s.yaml").read_text().replace("set: {", "set: {nccl.launch_simple: 9 us, ")
         (self.here / "s.yaml").write_text(text)
         self.assertIn("low_us", self.ok("run", "s.yaml", "--params", "p.yaml", "--csv", "-"))
