@@ -52,7 +52,8 @@ void run(const CompareArguments& arguments, const Outputs& outputs) {
   const Beside beside{machine ? &*machine : nullptr,
                       {options.set.begin() + std::ssize(params.set), options.set.end()},
                       options.env,
-                      releases_of(comparison, options)};
+                      releases_of(comparison, options),
+                      options.nccl_version.has_value()};
   add_intervals(comparison, intervals_of(params, beside, comparison.notes));
   if (arguments.json != "-" && arguments.csv != "-") {
     std::cout << comparison_text(comparison, view) << std::flush;

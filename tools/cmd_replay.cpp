@@ -123,6 +123,7 @@ void run(const ReplayArguments& a) {
           &machine, {settings.begin() + std::ssize(params.set), settings.end()}, {}};
       std::vector<std::string> notes;
       add_intervals(rows, intervals_of(params, beside, notes));
+      notes.insert(notes.end(), rows.notes.begin(), rows.notes.end());
       for (const std::string& note : notes) std::cout << "# note: " << note << '\n';
       std::cout << intervals_text(rows);
     }

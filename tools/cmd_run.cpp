@@ -129,6 +129,7 @@ void run(const RunArguments& arguments, const Outputs& outputs) {
                 {},
                 scenario.env,
                 {options.nccl_version.value_or(scenario_nccl_version(scenario)).text()}};
+  beside.is_release_asked = beside.releases != std::set{NcclVersion{}.text()};
   for (const ScenarioSetting& said : scenario.set) {
     const auto replaces = [&said](const ScenarioSetting& fitted) { return fitted.key == said.key; };
     if (std::ranges::none_of(params.set, replaces)) beside.set.push_back(said);

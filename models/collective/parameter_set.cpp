@@ -144,7 +144,9 @@ class Said {
 std::string why_other_release(const ParameterSet& params, const Beside& beside) {
   std::string then = params.nccl_version_beside;
   if (then.empty()) {
-    if (std::ranges::find(params.intervals.by, "nccl") != params.intervals.by.end()) return "";
+    if (std::ranges::find(params.intervals.by, "nccl") != params.intervals.by.end()) {
+      return beside.is_release_asked ? "classes are of the releases that rows name" : "";
+    }
     then = NcclVersion{}.text();
   }
   for (const std::string& now : beside.releases) {

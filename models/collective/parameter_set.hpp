@@ -33,6 +33,7 @@ struct Beside {
   std::vector<ScenarioSetting> set;
   std::map<std::string, std::string> env;
   std::set<std::string> releases{};  ///< of NCCL whose decisions are followed; none: of traces
+  bool is_release_asked{false};      ///< --nccl-version, whatever release rows are of
 };
 
 /// The intervals of a set, which hold with all else as it was: none where the file does not say of

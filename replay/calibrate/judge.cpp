@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -116,15 +117,18 @@ std::set<Values> classes_of_all(const Calibration& calibration) {
 ErrorIntervals intervals_of_held_out(const Calibration& calibration,
                                      std::vector<std::string>& notes) {
   const auto& by = calibration.by;
-  std::size_t fewest_columns = 0;
-  if (calibration.releases.size() > 1) {
-    const auto release = std::ranges::find(by, "nccl");
-    if (release == by.end()) {
-      notes.push_back(fmt::format("no intervals: rows are of NCCL {}, and --by does not name nccl",
-                                  fmt::join(calibration.releases, ", ")));
-      return {};
-    }
-    fewest_columns = static_cast<std::size_t>(release - by.begin()) + 1;
+  std::size_t fewest_columns = 0;  // operations err each by themselves, and releases
+  const auto keep_apart = [&](std::string_view column) {
+    const auto at = std::ranges::find(by, column);
+    if (at == by.end()) return false;
+    fewest_columns = std::max(fewest_columns, static_cast<std::size_t>(at - by.begin()) + 1);
+    return true;
+  };
+  keep_apart("op");
+  if (calibration.releases.size() > 1 && !keep_apart("nccl")) {
+    notes.push_back(fmt::format("no intervals: rows are of NCCL {}, and --by does not name nccl",
+                                fmt::join(calibration.releases, ", ")));
+    return {};
   }
   ErrorIntervals out{by, {}};
   Widths widths(calibration);
@@ -147,7 +151,7 @@ ErrorIntervals intervals_of_held_out(const Calibration& calibration,
         "{} of {} classes have no interval: {} configurations are held out in all, and an interval "
         "needs {}{}",
         without, classes.size(), widths.configurations({}), kFewestIntervalConfigurations,
-        fewest_columns == 0 ? "" : " of one release"));
+        fewest_columns == 0 ? "" : " that agree in " + out.columns_text(fewest_columns)));
   }
   return out;
 }

@@ -38,11 +38,12 @@ constexpr std::array kRowFields{
     RowField{{"stall", "true", "of stalls",
               "it took over 1.5 times as long as a larger size of the same configuration"},
              [](const ComparedRow& r) { return r.is_stall ? Json(true) : Json(); }},
-    RowField{{"low_us", "number", kInterval,
-              "below it a row of a further configuration lies in one case of ten at most"},
-             [](const ComparedRow& r) {
-               return r.interval ? Json(r.predicted->time_us * r.interval->low) : Json();
-             }},
+    RowField{
+        {"low_us", "number", kInterval,
+         "below it a row of a further configuration of its class lies in one case of ten at most"},
+        [](const ComparedRow& r) {
+          return r.interval ? Json(r.predicted->time_us * r.interval->low) : Json();
+        }},
     RowField{{"high_us", "number", kInterval, "likewise above it"}, [](const ComparedRow& r) {
                return r.interval ? Json(r.predicted->time_us * r.interval->high) : Json();
              }}};

@@ -124,9 +124,9 @@ std::string table_text(const RunResult& result) {
   }
   if (intervals) {
     out +=
-        "#\n# low, high: below low, and above high, a row of a further configuration lies in one "
-        "case "
-        "of ten at most, by rows held out of the fit of --params\n";
+        "#\n# low, high: below low, and above high, a row of a further configuration of the class "
+        "that they are of lies in one case of ten at most, by rows held out of the fit of "
+        "--params\n";
   }
   return out + remarks_text(result);
 }

@@ -27,8 +27,10 @@ constexpr std::array kIntervalKeys{
     KeySpec{"classes", "list", kRequired, "the intervals, one a class"}};
 constexpr std::array kClassKeys{
     KeySpec{"class", "[VALUE, ...]", kRequired, "its values, in the order of `by`"},
-    KeySpec{"of", "[COLUMN, ...]", "all of `by`",
-            "the first columns of `by`, whose class its interval is of; []: of all rows"},
+    KeySpec{
+        "of", "[COLUMN, ...]", "all of `by`",
+        "the first columns of `by`, whose class its interval is of (a single class within it may "
+        "be further off); []: of all rows"},
     KeySpec{"rows",
             "whole number",
             kRequired,
@@ -38,7 +40,7 @@ constexpr std::array kClassKeys{
             std::numeric_limits<std::int32_t>::max()},
     KeySpec{"configurations",
             "whole number",
-            "the interval is left out",
+            "all intervals are left out",
             "the configurations (of traces: the runs) that these rows are of",
             {},
             kFewestIntervalConfigurations,
@@ -115,7 +117,7 @@ std::vector<std::string> notes_on(const std::vector<const std::optional<ErrorInt
   for (const auto& [columns, count] : wider) {
     out.push_back(fmt::format(
         "--params: the intervals of {} of {} rows are of a wider class: {}; of their own fewer "
-        "than {} configurations were held out",
+        "than {} configurations were held out, and it may be further off",
         count, rows.size(), columns, kFewestIntervalConfigurations));
   }
   if (without > 0) {

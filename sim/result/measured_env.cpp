@@ -17,13 +17,19 @@
 namespace weft {
 namespace {
 
-/// The value of a variable in a cell, the last one; "" if none.
+/// The value of a variable in a cell, the last one; "" if none, or if it goes on behind a ';', as
+/// lists of operations do.
 std::string variable_in(std::string_view cell, std::string_view variable) {
   std::string out;
+  bool is_last = false;
   for (const std::string& entry : entries_of_cell(cell)) {
     const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos || entry.substr(0, equals) != variable) continue;
-    out = trimmed(std::string_view(entry).substr(equals + 1));
+    if (equals == std::string::npos) {
+      if (is_last) out.clear();
+      continue;
+    }
+    is_last = entry.substr(0, equals) == variable;
+    if (is_last) out = trimmed(std::string_view(entry).substr(equals + 1));
   }
   return out;
 }

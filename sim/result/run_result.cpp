@@ -118,7 +118,7 @@ constexpr std::array kRowFields{
         [](const ResultRow& r) -> Json { return r.time_us; }},
     RowField{
         {"low_us", "number", kInterval,
-         "below it a row of a further configuration lies in one case of ten at most"},
+         "below it a row of a further configuration of its class lies in one case of ten at most"},
         [](const ResultRow& r) { return r.interval ? Json(r.time_us * r.interval->low) : Json(); }},
     RowField{{"high_us", "number", kInterval, "likewise above it"},
              [](const ResultRow& r) {

@@ -63,7 +63,7 @@ TEST(IntervalsOf, OlderFilesThatCountRowsOnlyAreLeftOut) {
 
 TEST(IntervalsOf, OtherReleasesThanThatOfTheFitAreLeftOut) {
   const auto left_out = [](const std::string& of_fit, const std::set<std::string>& now,
-                           const std::string& by = "op") {
+                           const std::string& by = "op", bool is_asked = false) {
     std::string text = std::string(kCalibration) + "intervals: {by: [" + by +
                        "], classes: [{class: [reduce], rows: 10, "
                        "configurations: 10, low: 0.9, high: 1}]}\n";
@@ -73,7 +73,8 @@ TEST(IntervalsOf, OtherReleasesThanThatOfTheFitAreLeftOut) {
     std::vector<std::string> notes;
     ParameterSet set = parse_parameter_set(text, "p.yaml");
     set.machine_content_fnv1a = "000000000000000a";
-    const ErrorIntervals got = intervals_of(set, {&machine, {}, {{"A", "b"}}, now}, notes);
+    const ErrorIntervals got =
+        intervals_of(set, {&machine, {}, {{"A", "b"}}, now, is_asked}, notes);
     EXPECT_EQ(got.classes.empty(), !notes.empty());
     return notes.empty() ? "" : notes.front();
   };
@@ -86,6 +87,7 @@ TEST(IntervalsOf, OtherReleasesThanThatOfTheFitAreLeftOut) {
               HasSubstr("NCCL 2.28.9 decides, 2.21.5 when it was fitted"));
   EXPECT_THAT(left_out("", {"2.27.3"}), HasSubstr("2.27.3 decides, 2.28.9 when it was fitted"));
   EXPECT_EQ(left_out("", {"2.21.5", "2.28.9"}, "nccl"), "") << "classes say it";
+  EXPECT_THAT(left_out("", {"2.21.5"}, "nccl", true), HasSubstr("releases that rows name"));
   EXPECT_THAT(left_out(older, {"2.28.9"}, "nccl"), HasSubstr("2.28.9 decides"));
 }
 

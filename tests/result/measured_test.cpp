@@ -191,6 +191,7 @@ TEST(Measured, RefusesVariablesThatContradictTheRowsColumns) {
   }
   for (const char* const right :
        {"nvlink,4,allreduce,8,1,auto,auto,0,NCCL_ALGO=Tree;NCCL_PROTO=LL",
+        "nvlink,4,allreduce,8,1,Tree,LL,8,NCCL_ALGO=ring;allreduce:tree",
         "nvlink,4,allgather,8,1,Ring,LL,8,NCCL_ALGO=Tree",
         "nvlink,4,reduce,8,1,Ring,LL,8,NCCL_ALGO=^Ring",
         "nvlink,4,alltoall,8,1,auto,Simple,8,NCCL_PROTO=LL",
