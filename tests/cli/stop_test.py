@@ -107,7 +107,7 @@ class Estimate(StopTest):
         network = "set: {wire.kind: roce, network.kind: leaf-spine, network.ports: 64}\n"
         head = "scenario: s\ntopology: ../../topologies/hgx-h100-8nic.yaml\nnodes: 64\nmemory_paths: [gdr]\n"
         (self.here / "drawn.yaml").write_text(
-            head + "workload: {op: allreduce, algo: Ring, sizes: [64 MiB]}\n" + network)
+            head.replace("64", "32") + "workload: {op: allreduce, algo: Ring, sizes: [256 MiB]}\n" + network)
         (self.here / "jobs.yaml").write_text(
             head + "jobs:\n  - {job: a, nodes: 0-31, op: allreduce, size: 256 MiB}\n"
             "  - {job: b, nodes: 32-63, op: alltoall, size: 256 MiB}\n" + network)
