@@ -237,13 +237,13 @@ P2pShares p2p_shares(const Schedule& schedule) {
 std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule,
                                             std::uint32_t channels, const Stop* stop) {
   const Fabric& fabric = machine.fabric();
-  const P2pShares shares = p2p_shares(schedule);
-  const std::size_t nics = shares.size();
   NetworkUse use(machine);
   if (!machine.routing().spread()) {
     if (!add_drawn_all_to_all(machine, schedule, channels, stop, use)) return {};
     return use;
   }
+  const P2pShares shares = p2p_shares(schedule);
+  const std::size_t nics = shares.size();
   std::vector<bool> used(nics);
   for (std::size_t i = 0; i < nics; ++i) {
     const double of_nic = std::accumulate(shares[i].begin(), shares[i].end(), 0.0);

@@ -289,6 +289,7 @@ TopologySpec parse_topology_yaml(const std::string& text, const std::string& fil
   check_keys(yaml, kTopologyKeys);
   TopologySpec spec;
   spec.file = file;
+  spec.content_digest = yaml.digest();
   spec.name = yaml.require("topology").text();
   spec.source = text_or(yaml, "source", "");
   if (const Yaml* nodes = yaml.find("nodes")) {

@@ -130,8 +130,9 @@ constexpr std::array kColumns{
                    &MeasuredRow::set},
     MeasuredColumn{
         {"env", kText, "empty",
-         "NCCL's variables, VARIABLE=VALUE, separated by ';'; none says otherwise than the row's "
-         "algo, proto, channels or transport"},
+         "NCCL's variables, VARIABLE=VALUE, separated by ';'; NCCL_ALGO, NCCL_PROTO, "
+         "NCCL_MIN_NCHANNELS, NCCL_MAX_NCHANNELS and NCCL_P2P_DISABLE say no other than the row's "
+         "columns"},
         &MeasuredRow::env},
     MeasuredColumn{
         {"nccl", kText, "that of --nccl-version", "the release whose decisions to follow"},
