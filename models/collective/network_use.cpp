@@ -85,9 +85,8 @@ bool add_drawn_all_to_all(const Machine& machine, const Schedule& schedule, std:
         const std::uint32_t channel = p2p_channel(schedule, nodes, gpus, round, part);
         const std::uint32_t from = rank % gpus;
         const std::uint32_t to = peer % gpus;
-        const std::vector<std::uint32_t>& entries = schedule.p2p_nics[to];
         const std::uint32_t exit = p2p_exit(schedule, from, to, channel).nic;
-        const std::uint32_t entry = entries[channel % entries.size()];
+        const std::uint32_t entry = p2p_entry(schedule, to, channel);
         if (!use.add(fabric.device(rank / gpus, DeviceKind::kNic, exit),
                      fabric.device(peer / gpus, DeviceKind::kNic, entry), 1,
                      connection_number(gpus, channel, from, to))) {
@@ -138,10 +137,8 @@ bool NetworkUse::cross(DeviceId from, DeviceId to, double amount, std::uint32_t 
   const Routing& routing = machine_->routing();
   const std::uint64_t parts = routing.spread() ? fabric.wire_ways(from, to) : routing.queue_pairs();
   for (std::uint64_t part = 0; part < parts; ++part) {
-    const std::uint64_t pick =
-        routing.spread() ? part
-                         : routing.pick(from, to, connection, static_cast<std::uint32_t>(part));
-    const std::optional<Route> route = fabric.wire_route(from, to, pick);
+    const std::optional<Route> route =
+        fabric.wire_route(from, to, routing.route_of_part(from, to, connection, part));
     if (!route) return false;
     for (std::size_t i = 1; i + 1 < route->size(); ++i) {
       amount_[machine_->server_of((*route)[i]).index()] += amount / static_cast<double>(parts);
@@ -222,12 +219,11 @@ P2pShares p2p_shares(const Schedule& schedule) {
   const auto gpus = static_cast<std::uint32_t>(schedule.p2p_nics.size());
   for (std::uint32_t from = 0; from < gpus; ++from) {
     for (std::uint32_t to = 0; to < gpus; ++to) {
-      const std::vector<std::uint32_t>& entries = schedule.p2p_nics[to];
       const auto period = std::lcm(p2p_exits_between(schedule, from, to),
-                                   static_cast<std::uint32_t>(entries.size()));
+                                   static_cast<std::uint32_t>(schedule.p2p_nics[to].size()));
       for (std::uint32_t channel = 0; channel < period; ++channel) {
         const P2pExit exit = p2p_exit(schedule, from, to, channel);
-        out[exit.nic][entries[channel % entries.size()]] += 1.0 / period;
+        out[exit.nic][p2p_entry(schedule, to, channel)] += 1.0 / period;
       }
     }
   }

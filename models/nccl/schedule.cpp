@@ -226,6 +226,11 @@ P2pExit p2p_exit(const Schedule& schedule, std::uint32_t from, std::uint32_t to,
   return exits[channel % exits.size()];
 }
 
+std::uint32_t p2p_entry(const Schedule& schedule, std::uint32_t to, std::uint32_t channel) {
+  const std::vector<std::uint32_t>& entries = schedule.p2p_nics[to];
+  return entries[channel % entries.size()];
+}
+
 std::uint32_t p2p_exits_between(const Schedule& schedule, std::uint32_t from, std::uint32_t to) {
   return static_cast<std::uint32_t>(schedule.p2p_exits.empty()
                                         ? schedule.p2p_nics[from].size()

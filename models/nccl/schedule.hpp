@@ -130,7 +130,9 @@ std::vector<RingGdr> ring_gdr(const Schedule& schedule, std::size_t node, std::s
 /// have NICs.
 P2pExit p2p_exit(const Schedule& schedule, std::uint32_t from, std::uint32_t to,
                  std::uint32_t channel);
-/// After how many channels those come again.
+/// By which NIC a GPU receives in a channel. Precondition: likewise.
+std::uint32_t p2p_entry(const Schedule& schedule, std::uint32_t to, std::uint32_t channel);
+/// After how many channels those exits come again.
 std::uint32_t p2p_exits_between(const Schedule& schedule, std::uint32_t from, std::uint32_t to);
 
 /// The rank where a broadcast begins and a reduce ends: nccl-tests' default.

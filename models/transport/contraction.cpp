@@ -438,10 +438,7 @@ class Builder {
     const double part = 1.0 / static_cast<double>(routes);
     Duration latency;
     for (std::uint64_t i = 0; i < routes; ++i) {
-      const std::uint64_t pick =
-          routing.spread()
-              ? i
-              : routing.pick(leg.source, leg.sink, leg.connection, static_cast<std::uint32_t>(i));
+      const std::uint64_t pick = routing.route_of_part(leg.source, leg.sink, leg.connection, i);
       const Route route = require_route(
           leg, "network", [&] { return fabric_.wire_route(leg.source, leg.sink, pick); });
       for (const Hop hop : adapter.is_emulated ? paced_by(leg, route) : route) {

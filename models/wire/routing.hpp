@@ -26,6 +26,11 @@ class Routing {
   std::uint64_t seed() const { return seed_; }
   /// Which route the i-th queue pair of a connection takes: a number for Fabric::wire_route.
   std::uint64_t pick(DeviceId from, DeviceId to, std::uint32_t connection, std::uint32_t i) const;
+  /// Likewise the i-th part of a message that is laid over all routes, or over its queue pairs.
+  std::uint64_t route_of_part(DeviceId from, DeviceId to, std::uint32_t connection,
+                              std::uint64_t i) const {
+    return spread_ ? i : pick(from, to, connection, static_cast<std::uint32_t>(i));
+  }
 
  private:
   bool spread_;

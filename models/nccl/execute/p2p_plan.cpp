@@ -270,10 +270,9 @@ class P2pBuilder {
     const std::uint32_t from = all.place(sent.from);
     const std::uint32_t to = all.place(sent.to);
     const P2pExit exit = p2p_exit(*schedule_, from, to, channel);
-    const std::vector<std::uint32_t>& entries = schedule_->p2p_nics[to];
     Endpoint sender{sent.from, exit.nic};
     if (exit.gpu != from) sender.proxy = builder_.rank_at(all.node(sent.from), exit.gpu);
-    return {sender, {sent.to, entries[channel % entries.size()]}};
+    return {sender, {sent.to, p2p_entry(*schedule_, to, channel)}};
   }
 
   /// A rank's sends stand together in the plan, in the order of rounds, then parts.
