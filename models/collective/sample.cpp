@@ -1,98 +1,25 @@
 #include "models/collective/sample.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <span>
 
 #include "models/collective/repeated.hpp"
-#include "models/nccl/decide/connect.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/execute/p2p_plan.hpp"
 
 namespace weft {
 namespace {
 
-/// Trees of more transfers, some seconds' worth, are extended by the byte.
-constexpr double kSlowRun = 3e6;
-
-/// NVLSTrees of no more transfers, a second's worth, run whole: below, a level may add less the
-/// more there are.
-constexpr double kManyTransfers = 2e5;
-
-/// Transfers of a rank and channel that fill a tree: beyond, its time does not depend on its depth.
-constexpr double kFilling = 75;
-/// Likewise, from which on its time grows by the byte, to a per cent.
-constexpr double kSteady = 600;
-/// Of a part of the bytes: its transfers, at most, over as large a share of all transfers. With
-/// more its chunks would be smaller than those of all bytes.
-constexpr double kSameChunks = 1.05;
-
 /// Nodes beyond which a time may be extended by the node, however many GPUs each has.
 constexpr std::uint32_t kLeastExtended = 32;
 
 bool is_tree(const Choice& choice) {
   return choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
-}
-
-/// Which of NCCL's two trees over the nodes the channels use: the first has its root on the first
-/// node, the second has not.
-TreesUsed trees_used(const Schedule& schedule, const Choice& choice, std::size_t gpus) {
-  const bool is_tree = choice.algorithm == Algorithm::kTree;
-  const std::vector<Tree>& trees = is_tree ? schedule.trees : schedule.nvls.trees;
-  TreesUsed out{};
-  for (std::size_t c = 0; c < std::min<std::size_t>(trees.size(), choice.channels); ++c) {
-    const std::span first_node(trees[c].data(), gpus);
-    const auto is_root = [](const TreeRank& rank) { return rank.up == TreeRank::kNone; };
-    out[std::ranges::any_of(first_node, is_root) ? 0 : 1] = true;
-  }
-  return out;
-}
-
-/// Into how many parts the bytes are cut, so that one of them has `least` transfers a rank and
-/// channel.
-std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
-                      const Choice& choice, double least) {
-  const Schedule schedule = always(choice, sample.schedules.at(path));
-  const std::size_t ranks = sample.fabric.count(DeviceKind::kGpu) * sample.fabric.nodes();
-  const double all = plan_size(sample.devices, schedule, op, bytes).transfers;
-  const auto is_enough = [&](std::int64_t parts) {
-    const Bytes part{bytes.count() / parts};
-    const double transfers = plan_size(sample.devices, schedule, op, part).transfers;
-    return transfers >= least * static_cast<double>(ranks * choice.channels) &&
-           transfers * static_cast<double>(parts) < kSameChunks * all;
-  };
-  std::int64_t parts = 1;
-  while (is_enough(2 * parts)) parts *= 2;
-  return parts;
-}
-
-/// What a node is in NCCL's two trees over so many: whether a root, and how many children it has.
-std::array<int, 4> role_in_trees(std::uint32_t nodes, std::uint32_t node) {
-  std::array<int, 4> out{};
-  const auto trees = nccl_node_trees(static_cast<int>(nodes), static_cast<int>(node));
-  for (std::size_t t = 0; t < trees.size(); ++t) {
-    out[2 * t] = trees[t].up < 0 ? 1 : 0;
-    out[2 * t + 1] = (trees[t].down0 < 0 ? 0 : 1) + (trees[t].down1 < 0 ? 0 : 1);
-  }
-  return out;
-}
-
-/// The first of fewer nodes that is in the trees what a node is among those of the cluster; none
-/// has the one child that some have where the nodes are no power of two.
-std::optional<std::uint32_t> place_in_trees(std::uint32_t nodes, std::uint32_t node,
-                                            std::uint32_t cluster) {
-  if (nodes == cluster) return node;
-  const std::array<int, 4> role = role_in_trees(cluster, node);
-  for (std::uint32_t place = 0; place < nodes; ++place) {
-    if (role_in_trees(nodes, place) == role) return place;
-  }
-  return {};
 }
 
 /// Precondition: at most one node is not like the others.
@@ -113,13 +40,14 @@ Params params_of(const Machine& cluster, const std::optional<Sample::Unlike>& un
 }  // namespace
 
 Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
-               const PartLibrary& parts, std::optional<SampleNetwork> of_cluster)
+               const PartLibrary& parts, std::optional<SampleNetwork> of_cluster,
+               NodesAre nodes_are)
     : stands_for{in_place_of},
       network{of_cluster},
-      unlike{unlike_of(cluster, nodes)},
+      unlike{nodes_are == NodesAre::kAlike ? std::nullopt : unlike_of(cluster, nodes)},
       params{params_of(cluster, unlike)},
       fabric{on_fewer_switches(cluster, nodes, network), nodes},
-      devices{fabric, with_network(params, cluster, nodes, network), parts},
+      devices{fabric, with_network(params, cluster, nodes, network), parts, nodes_are},
       machine{devices} {}
 
 bool may_be_sampled(Op op, const Machine& cluster) {
@@ -141,6 +69,9 @@ std::vector<SampleRun> StandIn::runs() const {
   for (const Further& f : further) {
     add(f.more);
     add(f.less);
+  }
+  for (const StandIn& other : at_least) {
+    for (const SampleRun& run : other.runs()) add(run);
   }
   return out;
 }
@@ -214,56 +145,6 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(Op op, MemoryPath pa
     return sample(nodes, Duration::from_ns(near_ns));
   }
   return {};
-}
-
-/// How many levels of the trees that are used have which latency, along the path from a root that
-/// takes longest, where a level takes `kLevel` beside the network. Empty where two nodes have no
-/// route.
-const Samples::Levels& Samples::levels(const TreesUsed& used) {
-  const auto [at, is_new] = levels_.try_emplace(used);
-  Levels& out = at->second;
-  if (!is_new) return out;
-  const std::uint32_t nodes = machine_.fabric().nodes();
-  if (machine_.has_one_switch()) {
-    out[std::nullopt] = levels_of_trees(nodes);
-    return out;
-  }
-  constexpr Duration kLevel = Duration::us(4);  // LL of 8 B on H100s: 8.6 us there and back
-  Duration longest;
-  for (const std::size_t t : {std::size_t{0}, std::size_t{1}}) {
-    if (!used[t]) continue;
-    std::vector<NcclNodeTree> tree(nodes);
-    int root = 0;
-    for (std::uint32_t n = 0; n < nodes; ++n) {
-      tree[n] = nccl_node_trees(static_cast<int>(nodes), static_cast<int>(n))[t];
-      if (tree[n].up < 0) root = static_cast<int>(n);
-    }
-    std::vector<std::pair<int, std::pair<Duration, Levels>>> open{{root, {}}};
-    while (!open.empty()) {
-      const auto [node, so_far] = std::move(open.back());
-      open.pop_back();
-      if (so_far.first > longest) {
-        longest = so_far.first;
-        out = so_far.second;
-      }
-      for (const int child : {tree[static_cast<std::size_t>(node)].down0,
-                              tree[static_cast<std::size_t>(node)].down1}) {
-        if (child < 0) continue;
-        const std::optional<Duration> hop =
-            machine_.network_latency(cabled_nic(machine_, static_cast<std::uint32_t>(node)),
-                                     cabled_nic(machine_, static_cast<std::uint32_t>(child)));
-        if (!hop) {
-          out.clear();
-          return out;
-        }
-        auto further = so_far;
-        further.first += *hop + kLevel;
-        ++further.second[SampleNetwork{*hop, *hop}];
-        open.emplace_back(child, std::move(further));
-      }
-    }
-  }
-  return out;
 }
 
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
@@ -469,106 +350,12 @@ StandIn Samples::of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike
           .between = alike.between};
 }
 
-StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
-  const std::uint32_t nodes = machine_.fabric().nodes();
-  const Schedule& cluster = schedules_.at(path);
-  const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
-  const bool is_short =
-      plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
-  if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
-  for (const std::uint32_t unlike : machine_.devices().unlike_nodes()) {
-    for (const std::uint32_t few : {Sample::kOfTrees, Sample::kLeastOfTrees}) {
-      if (!place_in_trees(few, unlike, nodes)) return {};
-    }
-  }
-  const Levels& levels_of = levels(trees_used(cluster, choice, gpus));
-  if (levels_of.empty()) return {};
-  std::optional<NetworkUse::Limit> limit;
-  if (!machine_.network_never_blocks()) {
-    const Limits& known = limits(op, path, choice.algorithm, choice.channels,
-                                 [&] { return use_of_trees(machine_, cluster, choice); });
-    if (!known.has_routes) return {};
-    limit = known.limit;
-  }
-  const std::optional<SampleNetwork> farthest = levels_of.rbegin()->first;
-  std::uint32_t of_path = 0;  // the longest in time, which may have fewer levels than the tree
-  for (const auto& [latency, count] : levels_of) of_path += count;
-  const auto sample_with = [&](std::uint32_t few) -> const Sample& {
-    return sample_of(few, nodes, path,
-                     limit ? limited_tree(few, *farthest, *limit, path, choice) : farthest);
-  };
-  const Sample& more = sample_with(Sample::kOfTrees);
-  const Sample& less = sample_with(Sample::kLeastOfTrees);
-  for (const Sample* sample : {&more, &less}) {
-    if (!grows_by_level(*sample, cluster, path, choice)) return {};
-  }
-  const std::int64_t parts = parts_of(more, op, bytes, path, choice, kFilling);
-  const Bytes part{bytes.count() / parts};
-  constexpr std::uint32_t kOfMore = levels_of_trees(Sample::kOfTrees);
-  constexpr std::uint32_t kOfLess = levels_of_trees(Sample::kLeastOfTrees);
-  StandIn out{.first = SampleRun{&more, part},
-              .further = {{.by = "level",
-                           .more = {&more, part},
-                           .less = {&less, part},
-                           .between = static_cast<double>(kOfMore - kOfLess),
-                           .steps = static_cast<double>(of_path) - kOfMore}},
-              .sent = bytes.as_double() / part.as_double()};
-  if (limit) out.between = limit->cause;
-  for (const auto& [latency, count] : levels_of) {
-    if (latency != farthest) out.nearer.push_back({count, farthest->far - latency->far});
-  }
-  if (parts > 1) out.further.push_back(by_byte(less, op, bytes, part, path, choice));
-  return out;
-}
-
-/// Two leaves for so many nodes, between which each of the trees' edges gets as much as it does
-/// over the cluster's slowest link.
-SampleNetwork Samples::limited_tree(std::uint32_t nodes, SampleNetwork network,
-                                    const NetworkUse::Limit& limit, MemoryPath path,
-                                    const Choice& choice) {
-  network.between_gb_per_s = limit.of_node_gb_per_s;
-  const Sample& any = sample_of(nodes, machine_.fabric().nodes(), path, network);
-  const std::optional<NetworkUse> use = use_of_trees(any.machine, any.schedules.at(path), choice);
-  if (use) network.between_gb_per_s = limit.of_each_gb_per_s * use->most_between_switches();
-  return network;
-}
-
-/// From a part that fills the trees to one of four times as many bytes, or more.
-Further Samples::by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,
-                         const Choice& choice) const {
-  const std::int64_t parts = bytes.count() / from.count();
-  const std::int64_t steady_parts = std::min(parts_of(sample, op, bytes, path, choice, kSteady),
-                                             std::max(parts / 4, std::int64_t{1}));
-  const Bytes enough{bytes.count() / steady_parts};
-  return {.by = "byte",
-          .more = {&sample, enough},
-          .less = {&sample, from},
-          .between = enough.as_double() - from.as_double(),
-          .steps = bytes.as_double() - from.as_double()};
-}
-
-/// All nodes, of a run that would take long with fewer bytes.
-StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
-  const Schedule& cluster = schedules_.at(path);
-  if (plan_size(machine_.devices(), cluster, op, bytes).transfers < kSlowRun) return {};
-  if (!machine_.network_spreads() || machine_.has_emulated_nics()) return {};
-  if (machine_.devices().unlike_nodes().size() > 1) return {};
-  const std::uint32_t nodes = machine_.fabric().nodes();
-  const Sample& all = sample_of(nodes, nodes, path, {});
-  const Bytes part{bytes.count() / parts_of(all, op, bytes, path, choice, kFilling)};
-  const Further further = by_byte(all, op, bytes, part, path, choice);
-  if (further.more.bytes == bytes) return {};  // nothing to gain
-  return {.first = SampleRun{&all, part},
-          .further = {further},
-          .sent = bytes.as_double() / part.as_double()};
-}
-
 /// With what is decided for the cluster, for a memory path.
 const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
-                                 std::optional<SampleNetwork> network) {
-  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network}];
+                                 std::optional<SampleNetwork> network, NodesAre nodes_are) {
+  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network, nodes_are}];
   if (!sample) {
-    sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, network);
+    sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, network, nodes_are);
   }
   const auto [at, is_new] = sample->schedules.try_emplace(path);
   if (is_new) {

@@ -48,7 +48,8 @@ using Schedules = std::map<MemoryPath, Schedule>;
 ///
 /// One node that is not like the others (Machine) is one of the sample's: what is slow there sets
 /// the pace of all. It has the place of one with as many children in each of the two trees, or of
-/// their root. That is no longer exact.
+/// their root. That is no longer exact. What of it is slow may hide what a level adds to a tree, in
+/// a few nodes more than in many: the cluster takes no less than one of which all nodes are alike.
 ///
 /// A broadcast or reduce goes through the ring once, each rank passing on what it is sent: one of
 /// many launches takes what it takes through the ranks of a few nodes, and a launch alone grows by
@@ -83,9 +84,11 @@ struct Sample {
   static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, over several switches
 
   /// `in_place_of`: nodes, of the cluster or of one like it. `network`: none is one like the
-  /// cluster's. `parts` must outlive it.
+  /// cluster's. `nodes_are` alike: without the node that is not like the others. `parts` must
+  /// outlive it.
   Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
-         const PartLibrary& parts, std::optional<SampleNetwork> network);
+         const PartLibrary& parts, std::optional<SampleNetwork> network,
+         NodesAre nodes_are = NodesAre::kAsSet);
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
 
@@ -104,6 +107,12 @@ struct Sample {
   Machine machine;
   Schedules schedules;
 };
+
+/// The first of fewer nodes that is in NCCL's two trees what a node is among those of the cluster:
+/// whether a root, with how many children. None has the one child that some have where the nodes
+/// are no power of two.
+std::optional<std::uint32_t> place_in_trees(std::uint32_t nodes, std::uint32_t node,
+                                            std::uint32_t cluster);
 
 /// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: no NICs
 /// are emulated, since then their hosts share one memory.
@@ -157,6 +166,8 @@ struct StandIn {
   double sent{1};  ///< what a NIC of the cluster sends, as a multiple of what one of `first` does
   /// What the links between the samples' leaves stand for, where they limit.
   std::optional<Cause> between{};
+  /// The cluster takes what the longest of these takes, if that is longer.
+  std::vector<StandIn> at_least{};
 
   /// All that are run, each once.
   std::vector<SampleRun> runs() const;
@@ -221,13 +232,16 @@ class Samples {
   StandIn of_all_to_all(Bytes bytes, MemoryPath path);
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+  StandIn of_trees_whose(NodesAre nodes_are, Op op, Bytes bytes, MemoryPath path,
+                         const Choice& choice);
   StandIn of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   SampleNetwork limited_tree(std::uint32_t nodes, SampleNetwork network,
                              const NetworkUse::Limit& limit, MemoryPath path, const Choice& choice);
   Further by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,
                   const Choice& choice) const;
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
-                          std::optional<SampleNetwork> network);
+                          std::optional<SampleNetwork> network,
+                          NodesAre nodes_are = NodesAre::kAsSet);
 
   const Machine& machine_;
   const PartLibrary& parts_;
@@ -236,8 +250,8 @@ class Samples {
   NcclVersion version_;
   const Decided& decided_;
   const Stop* stop_;
-  /// By their nodes, those that they stand for, and their network.
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>>,
+  /// By their nodes, those that they stand for, their network, and whether they are alike.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>, NodesAre>,
            std::unique_ptr<Sample>>
       samples_;
   std::map<TreesUsed, Levels> levels_;

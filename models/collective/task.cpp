@@ -276,24 +276,25 @@ class Spent {
   std::map<std::string, std::pair<double, std::string>> by_kind_;
 };
 
-/// What the cluster takes, by what runs in its place.
-PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row) {
+/// What the cluster takes, by what runs in its place; `extended`: by what it was.
+PlanRun extend(const StandIn& in, const RowRunner& runner,
+               std::vector<ResultRow::Extended>& extended) {
   const auto run_of = [&](const SampleRun& of) -> const PlanRun& {
     return runner.run_once(*of.sample, of.bytes);
   };
   PlanRun out = run_of(*in.first);
   out.by_a_nic = Bytes{std::llround(out.by_a_nic.as_double() * in.sent)};
   if (const auto& network = in.first->sample->network) {
-    row.extended.push_back({.by = "switch",
-                            .from = {in.first->sample->fabric.nodes()},
-                            .steps = 1,
-                            .each_us = network->far.as_us()});
+    extended.push_back({.by = "switch",
+                        .from = {in.first->sample->fabric.nodes()},
+                        .steps = 1,
+                        .each_us = network->far.as_us()});
     out.link_times.clear();  // of other links
   }
   if (in.is_chain) {
     const std::uint32_t here = in.first->sample->fabric.nodes();
     const auto more = static_cast<std::int64_t>(in.first->sample->stands_for - here);
-    row.extended.push_back({.by = "chain", .from = {here}, .steps = more, .each_us = 0});
+    extended.push_back({.by = "chain", .from = {here}, .steps = more, .each_us = 0});
   }
   if (!in.first->sample->network && in.further.empty()) {
     name_in_cluster(out, in.first->sample->unlike);
@@ -321,22 +322,35 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
     };
     std::set<std::int64_t, std::greater<>> from{amount(f.more), amount(f.less)};
     if (f.by != "byte") from.insert(amount(*in.first));
-    row.extended.push_back({.by = std::string(f.by),
-                            .from = {from.begin(), from.end()},
-                            .steps = std::llround(f.steps),
-                            .each_us = each_ns / 1e3});
+    extended.push_back({.by = std::string(f.by),
+                        .from = {from.begin(), from.end()},
+                        .steps = std::llround(f.steps),
+                        .each_us = each_ns / 1e3});
   }
   for (const Nearer& n : in.nearer) {
     const Duration each = std::min(n.by * 2, of_level);
     time = time - each * n.levels;
     spent.add("wire and switch latency", each * n.levels * -1);
-    row.extended.push_back({.by = "nearer level",
-                            .from = {in.first->sample->fabric.nodes()},
-                            .steps = n.levels,
-                            .each_us = -each.as_us()});
+    extended.push_back({.by = "nearer level",
+                        .from = {in.first->sample->fabric.nodes()},
+                        .steps = n.levels,
+                        .each_us = -each.as_us()});
   }
   spent.put_into(out, time);
   out.link_times.clear();  // of fewer levels or sends
+  return out;
+}
+
+/// The longest of all that run in its place.
+PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row) {
+  PlanRun out = extend(in, runner, row.extended);
+  for (const StandIn& other : in.at_least) {
+    std::vector<ResultRow::Extended> extended;
+    PlanRun at_least = extend(other, runner, extended);
+    if (at_least.outcome.time <= out.outcome.time) continue;
+    out = std::move(at_least);
+    row.extended = std::move(extended);
+  }
   return out;
 }
 

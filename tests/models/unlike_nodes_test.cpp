@@ -150,6 +150,21 @@ TEST(UnlikeNodes, SamplesHaveItAmongThem) {
   }
 }
 
+// What is a little slow hides in the samples what a level adds: the cluster takes no less than one
+// without it.
+TEST(UnlikeNodes, SamplesAreNoFasterForASlowNode) {
+  const auto time = [](const std::string& setting, Bytes bytes, bool folds) {
+    return run(kGenoa, 66, "allreduce", bytes, {"nccl.algo=Tree", "nccl.proto=Simple", setting},
+               Fidelity::kFluid, folds);
+  };
+  for (const std::int64_t mib : {1, 2, 8}) {
+    const ResultRow slow = time("nic0@5.trained_width=8", Bytes::mib(mib), true);
+    EXPECT_GE(slow.time_us, time("nic0.trained_width=16", Bytes::mib(mib), true).time_us) << mib;
+    const ResultRow whole = time("nic0@5.trained_width=8", Bytes::mib(mib), false);
+    EXPECT_NEAR(slow.time_us, whole.time_us, 0.1 * whole.time_us) << mib;
+  }
+}
+
 // Over an odd number of nodes NCCL's second tree is the first one further on: its root is node 1,
 // and the last node is one of many. Rows name the cluster's node, not the sample's.
 TEST(UnlikeNodes, SamplesKnowTheirPlaceInTheTrees) {
