@@ -91,7 +91,7 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   const Fabric& fabric = ready.machine.fabric();
   for (const RowTask& task : tasks) {
     const PlanSize size = size_of(task, ready.machine, ready.schedules);
-    const double transfers = size.transfers * launches_of(ready, task);
+    const double transfers = size.transfers * launches_of(ready, task, size.transfers);
     const bool long_run = transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw TooLarge(fmt::format(
@@ -109,7 +109,7 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
 
 double seconds_of(const Ready& ready, const RowTask& task) {
   const PlanSize size = size_of(task, ready.machine, ready.schedules);
-  const double launches = launches_of(ready, task);
+  const double launches = launches_of(ready, task, size.transfers);
   if (!runs_every_rank(ready, task)) return task_seconds(size, launches);
   return whole_seconds(size, launches, ready.machine.has_one_switch());
 }
@@ -143,9 +143,9 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
   PacketEffort effort;
   for (const RowTask& task : tasks) {
     const Plan plan = make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes);
-    effort.add(machine, plan, launches_of(ready, task));
     const PlanSize size =
         plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
+    effort.add(machine, plan, launches_of(ready, task, size.transfers));
     effort.connections = std::max(effort.connections, std::llround(size.connections));
   }
   refuse_much(effort, ready.options);

@@ -110,14 +110,37 @@ RunOutcome told_by_one(const Launches& launches, RunOutcome alone,
   return no_faster_than_the_host(launches, std::move(alone), causes);
 }
 
-RunOutcome told_by_two(const Launches& launches, const RunOutcome& two, RunOutcome four,
-                       CauseTable& causes) {
-  four.time = each_of_last(2, two.time, four.time);
-  take_causes(two, four);
+RunOutcome told_by_twice_as_many(const Launches& launches,
+                                 const std::function<RunOutcome(std::uint32_t)>& run_times,
+                                 std::uint32_t most, CauseTable& causes) {
+  constexpr double kSettled = 0.03;      // of what one adds
+  constexpr double kShortWay = 1.0 / 8;  // of a launch, which is the way through all ranks
+  std::uint32_t n = 2;
+  RunOutcome some = run_times(n);
+  RunOutcome all = run_times(2 * n);
+  for (double before_ns = 0; 4 * n <= most;) {
+    const double each_ns = (all.time - some.time).as_ns() / n;
+    if (some.time.as_ns() <= (n + kShortWay) * each_ns) break;
+    if (std::abs(each_ns - before_ns) <= kSettled * each_ns) break;
+    before_ns = each_ns;
+    n *= 2;
+    some = std::exchange(all, run_times(2 * n));
+  }
+  all.time = each_of_last(n, some.time, all.time);
+  take_causes(some, all);
   Duration named;
-  for (const auto& [cause, time] : four.causes) named += time;
-  scale_causes(four, named);
-  return no_faster_than_the_host(launches, std::move(four), causes);
+  for (const auto& [cause, time] : all.causes) named += time;
+  scale_causes(all, named);
+  return no_faster_than_the_host(launches, std::move(all), causes);
+}
+
+std::uint32_t most_of_chain(double transfers) {
+  constexpr std::uint32_t kLeast = 4;
+  constexpr std::uint32_t kMost = 64;
+  constexpr double kMostTransfers = 5e5;  // half a second's
+  std::uint32_t most = kLeast;
+  while (most < kMost && all_of_chain(2 * most) * transfers <= kMostTransfers) most *= 2;
+  return most;
 }
 
 }  // namespace weft

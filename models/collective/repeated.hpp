@@ -36,8 +36,16 @@ RunOutcome told_by_one(const Launches& launches, RunOutcome alone,
                        const std::function<RunOutcome()>& run_twice, CauseTable& causes);
 
 /// The same of a chain of ranks, which takes longer alone the more there are, and a little more or
-/// less at each of them comes to more than a launch: what a third and a fourth add to two, each.
-RunOutcome told_by_two(const Launches& launches, const RunOutcome& two, RunOutcome four,
-                       CauseTable& causes);
+/// less at each of them comes to more than a launch: what twice as many add, each, to `n` of them,
+/// where that has settled (of 2, 4, 8, ...), or where more than `most` would have to be run at
+/// once. Precondition: `most` >= 4. Throws InputError as told_by_lap() does.
+RunOutcome told_by_twice_as_many(const Launches& launches,
+                                 const std::function<RunOutcome(std::uint32_t)>& run_times,
+                                 std::uint32_t most, CauseTable& causes);
+
+/// How many launches of so many transfers each are run at once at most, to tell one of a chain.
+std::uint32_t most_of_chain(double transfers);
+/// How many are run in all then.
+constexpr double all_of_chain(std::uint32_t most) { return 2.0 * most - 2; }
 
 }  // namespace weft

@@ -161,7 +161,8 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const Choice choice = cluster.choose(op, bytes);
   if (choice.algorithm == Algorithm::kRing) {
     if (cluster.rings.size() < choice.channels) return {};
-    const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
+    std::optional<RingSample> rings = sample_of_rings(op, path, choice);
+    if (rings && is_chain(op)) rings = of_slowest_hops(*rings);
     if (!rings || rings->nodes >= nodes) return {};
     const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
@@ -194,6 +195,13 @@ std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes by
   const double most = sample.stands_for * Sample::kMostRingTransfers / of_all;
   return std::max(std::bit_floor(static_cast<std::uint32_t>(std::min(most, 0x1p31))),
                   kLeastExtended);
+}
+
+/// What a launch of many takes does not depend on how long the way is, but on its slowest hop.
+Samples::RingSample Samples::of_slowest_hops(RingSample rings) {
+  rings.nodes = Sample::kOfRings;
+  if (rings.network) rings.network->near = rings.network->far;
+  return rings;
 }
 
 /// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes

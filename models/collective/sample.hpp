@@ -213,6 +213,7 @@ class Samples {
     std::optional<Cause> between{};
   };
   std::optional<RingSample> sample_of_rings(Op op, MemoryPath path, const Choice& choice);
+  static RingSample of_slowest_hops(RingSample rings);
   std::uint32_t most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
                                     const Choice& choice) const;
   StandIn of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& choice,

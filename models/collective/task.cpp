@@ -24,7 +24,7 @@ namespace {
 enum class Launched : std::uint8_t {
   kTwice,     ///< the end of the first of two, in the same run
   kAloneToo,  ///< a run of one, where what a launch begins with disturbs the end of the one before
-  kAsChain,   ///< a run of two, of four
+  kAsChain,   ///< runs of two, of four, ...
 };
 
 /// In trees what goes up meets nothing that comes down (but for busy proxies: NVLSTree), and of
@@ -37,6 +37,13 @@ Launched launched_as(Op op, Algorithm algorithm, const Machine& machine) {
   return disturbs ? Launched::kAloneToo : Launched::kTwice;
 }
 
+/// How often a plan is run for that.
+struct Repeats {
+  Launches launches;
+  Launched as;
+  std::uint32_t most;  ///< at once, of a chain
+};
+
 /// Runs plans for a row.
 class RowRunner {
  public:
@@ -46,20 +53,23 @@ class RowRunner {
 
   PlanRun run(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
     const Plan plan = plan_of(machine, schedule, bytes);
-    const Launches launches(machine.devices().params());
+    const double transfers = plan_size(machine.devices(), schedule, task_.op, bytes).transfers;
+    const Repeats repeats{
+        Launches(machine.devices().params()),
+        launched_as(task_.op, schedule.choose(task_.op, bytes).algorithm, machine),
+        most_of_chain(transfers)};
     const PredictOptions& options = ready_.options;
-    if (options.fidelity != Fidelity::kFluid) return run_packets_on(machine, plan, launches);
-    const Launched as = launched_as(task_.op, schedule.choose(task_.op, bytes).algorithm, machine);
+    if (options.fidelity != Fidelity::kFluid) return run_packets_on(machine, plan, repeats);
     // Copies of emulated NICs wait for each other, which no footprint says.
     if (is_told() || machine.has_emulated_nics()) {
-      return run_fluid_on(machine, plan, launches, as);
+      return run_fluid_on(machine, plan, repeats);
     }
     const MachineFootprints footprints(machine);
     const auto run = [&] {
-      return with_causes_met(run_folding(machine, plan, footprints, launches, as));
+      return with_causes_met(run_folding(machine, plan, footprints, repeats));
     };
     if (!options.shared || options.link_use) return run();  // links are told by this fabric's names
-    return options.shared->of({run_key(machine, plan, footprints), launches.digest()}, run);
+    return options.shared->of({run_key(machine, plan, footprints), repeats.launches.digest()}, run);
   }
 
   /// A sample's, run by the first row that asks: with what is chosen for the row's own bytes.
@@ -98,8 +108,9 @@ class RowRunner {
   }
 
   /// One launch as the host launches it again and again; links of one launch.
-  RunOutcome repeat(const Launches& launches, Launched as, const Plan& plan, PlanRun& out,
+  RunOutcome repeat(const Repeats& repeats, const Plan& plan, PlanRun& out,
                     const std::function<RunOutcome(const Plan&, LinkTimes*)>& run) const {
+    const auto& [launches, as, most] = repeats;
     LinkTimes* const links = ready_.options.link_use ? &out.link_times : nullptr;
     if (launches.kind == Launches::Kind::kSingle) {
       return waited_for(launches, run(plan, links), out.causes);
@@ -108,34 +119,35 @@ class RowRunner {
       const auto run_twice = [&] { return run(launched(plan, 2), nullptr); };
       return told_by_one(launches, run(plan, links), run_twice, out.causes);
     }
-    RunOutcome outcome = run(launched(plan, 2), links);
-    outcome = as == Launched::kAsChain
-                  ? told_by_two(launches, outcome, run(launched(plan, 4), nullptr), out.causes)
-                  : told_by_lap(launches, 1, std::move(outcome), out.causes);
+    const auto run_times = [&](std::uint32_t times) {
+      return run(launched(plan, times), times == 2 ? links : nullptr);
+    };
+    RunOutcome outcome = as == Launched::kAsChain
+                             ? told_by_twice_as_many(launches, run_times, repeats.most, out.causes)
+                             : told_by_lap(launches, 1, run_times(2), out.causes);
     for (auto& [link, busy_s] : out.link_times) busy_s /= 2;
     return outcome;
   }
 
   /// Once folded, however often it is launched: what is alike in one launch is so in more.
   PlanRun run_folding(const Machine& machine, const Plan& plan, const MachineFootprints& footprints,
-                      const Launches& launches, Launched as) const {
+                      const Repeats& repeats) const {
     const PredictOptions& options = ready_.options;
     std::optional<Folded> folded;
     if (options.folds) folded = fold(plan, footprints, options.stop);
-    if (!folded) return run_fluid_on(machine, plan, launches, as);
+    if (!folded) return run_fluid_on(machine, plan, repeats);
     PlanRun out = begun(plan);
     const auto run = [&](const Plan& many, LinkTimes* links) {
       return run_folded(machine, many, folded->servers, out.causes, options.shuffle_ties,
                         options.stop, links);
     };
-    out.outcome = repeat(launches, as, folded->plan, out, run);
+    out.outcome = repeat(repeats, folded->plan, out, run);
     return out;
   }
 
   /// With the timeline of one launch alone where the row keeps one: not folded, so its causes,
   /// which may name other servers, do not count.
-  PlanRun run_fluid_on(const Machine& machine, const Plan& plan, const Launches& launches,
-                       Launched as) const {
+  PlanRun run_fluid_on(const Machine& machine, const Plan& plan, const Repeats& repeats) const {
     const PredictOptions& options = ready_.options;
     const bool folds = options.folds && is_told();
     PlanRun out = begun(plan);
@@ -149,12 +161,12 @@ class RowRunner {
       return run_fluid(machine, many, out.causes, folds, options.shuffle_ties, options.stop,
                        nullptr, links);
     };
-    out.outcome = repeat(launches, as, plan, out, run);
+    out.outcome = repeat(repeats, plan, out, run);
     return out;
   }
 
   /// One launch is run alone, for its probes too.
-  PlanRun run_packets_on(const Machine& machine, const Plan& plan, const Launches& launches) const {
+  PlanRun run_packets_on(const Machine& machine, const Plan& plan, const Repeats& repeats) const {
     std::vector<std::uint32_t> nodes(machine.fabric().nodes());
     std::iota(nodes.begin(), nodes.end(), 0U);
     PlanRun out = begun(plan);
@@ -171,9 +183,8 @@ class RowRunner {
     const auto run_times = [&](std::uint32_t times, std::uint32_t lap) {
       return std::move(run(launched(plan, times, lap), nullptr).outcomes.front());
     };
-    const Algorithm algorithm =
-        ready_.schedules.at(task_.path).choose(task_.op, task_.bytes).algorithm;
-    const bool is_chain = launched_as(task_.op, algorithm, machine) == Launched::kAsChain;
+    const Launches& launches = repeats.launches;
+    const bool is_chain = repeats.as == Launched::kAsChain;
     if (launches.kind == Launches::Kind::kSingle) {
       out.outcome = waited_for(launches, std::move(one), out.causes);
     } else if (alone.has_drawn) {
@@ -181,7 +192,8 @@ class RowRunner {
       const std::uint32_t before = is_chain ? 2 : 1;
       out.outcome = told_by_lap(launches, before, run_times(2 * before, before), out.causes);
     } else if (is_chain) {
-      out.outcome = told_by_two(launches, run_times(2, 1), run_times(4, 1), out.causes);
+      const auto run_many = [&](std::uint32_t times) { return run_times(times, 1); };
+      out.outcome = told_by_twice_as_many(launches, run_many, repeats.most, out.causes);
     } else {
       out.outcome = told_by_one(
           launches, std::move(one), [&] { return run_times(2, 1); }, out.causes);
@@ -356,7 +368,7 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
 
 }  // namespace
 
-double launches_of(const Ready& ready, const RowTask& task) {
+double launches_of(const Ready& ready, const RowTask& task, double transfers) {
   const Choice choice = ready.schedules.at(task.path).choose(task.op, task.bytes);
   const bool is_fluid = ready.options.fidelity == Fidelity::kFluid;
   const bool is_told = task.bytes == ready.options.timeline_of;
@@ -365,7 +377,8 @@ double launches_of(const Ready& ready, const RowTask& task) {
   if (launches.kind == Launches::Kind::kSingle) return 1 + timeline;
   const Launched as = launched_as(task.op, choice.algorithm, ready.machine);
   const double alone = !is_fluid || as == Launched::kAloneToo ? 1 : 0;
-  return alone + (as == Launched::kAsChain ? 6 : 2) + timeline;
+  const double behind = as == Launched::kAsChain ? all_of_chain(most_of_chain(transfers)) : 2;
+  return alone + behind + timeline;
 }
 
 namespace {

@@ -129,21 +129,53 @@ TEST(Launches, WhatTheSecondAddsCounts) {
   EXPECT_EQ(counted(waited_for(launches, alone, causes)), Duration::ns(25) + launches.wait);
 }
 
-// Two launches of a chain take 26, four 36: one of many takes 5, whatever the first one's way is.
-TEST(Launches, OfAChainTheThirdAndFourthCount) {
+// What further launches of a chain add counts, whatever the first one's way is, as soon as twice as
+// many add as much.
+TEST(Launches, OfAChainTheLastHalfCounts) {
   const MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.launch=graph"});
-  CauseTable causes;
-  RunOutcome two;
-  two.time = Duration::ns(26);
-  RunOutcome four;
-  four.time = Duration::ns(36);
-  four.causes = {{causes.intern({"a", ""}), Duration::ns(27)},
-                 {causes.intern({"b", ""}), Duration::ns(9)}};
   const Launches launches(m.machine().devices().params());
-  const RunOutcome one = told_by_two(launches, two, four, causes);
-  EXPECT_EQ(one.time, Duration::ns(5));
-  EXPECT_EQ(one.causes.at(0).second + one.causes.at(1).second, one.time);
-  EXPECT_NEAR(one.causes.at(0).second.as_ns(), 5 * 0.75, 1e-3);
+  CauseTable causes;
+  const CauseId a = causes.intern({"a", ""});
+  const CauseId b = causes.intern({"b", ""});
+  std::vector<std::uint32_t> runs;
+  const auto each_of = [&](std::map<std::uint32_t, double> takes_ns, std::uint32_t most) {
+    runs.clear();
+    const auto run = [&](std::uint32_t times) {
+      runs.push_back(times);
+      RunOutcome out;
+      out.time = Duration::from_ns(takes_ns.at(times));
+      out.causes = {{a, Duration::from_ns(takes_ns.at(times) * 0.75)},
+                    {b, Duration::from_ns(takes_ns.at(times) * 0.25)}};
+      return out;
+    };
+    const RunOutcome one = told_by_twice_as_many(launches, run, most, causes);
+    EXPECT_EQ(one.causes.at(0).second + one.causes.at(1).second, one.time);
+    EXPECT_NEAR(one.causes.at(0).second.as_s(), 0.75 * one.time.as_s(), 1e-12);
+    return one.time.as_ns();
+  };
+  using Runs = std::vector<std::uint32_t>;
+  // A launch of 50 whose way through all ranks takes 5.
+  EXPECT_EQ(each_of({{2, 105}, {4, 205}}, 64), 50);
+  EXPECT_EQ(runs, Runs({2, 4}));
+  // A way of 16: eight are as even as four.
+  EXPECT_EQ(each_of({{2, 26}, {4, 36}, {8, 56}}, 64), 5);
+  EXPECT_EQ(runs, Runs({2, 4, 8}));
+  // A longer one, on which the first ones are still under way.
+  const std::map<std::uint32_t, double> unsettled{
+      {2, 100}, {4, 102}, {8, 114}, {16, 150}, {32, 223}};
+  EXPECT_NEAR(each_of(unsettled, 64), 73 / 16.0, 1e-3);
+  EXPECT_EQ(runs, Runs({2, 4, 8, 16, 32}));
+  EXPECT_NEAR(each_of(unsettled, 8), 3, 1e-3);
+  EXPECT_EQ(runs, Runs({2, 4, 8}));
+  EXPECT_THROW(each_of({{2, 100}, {4, 100}}, 4), InputError);
+}
+
+// As many are run as take half a second.
+TEST(Launches, OfLongChainsFewAreRun) {
+  EXPECT_EQ(most_of_chain(10), 64U);
+  EXPECT_EQ(most_of_chain(1e4), 16U);
+  EXPECT_LE(all_of_chain(most_of_chain(1e4)) * 1e4, 5e5);
+  EXPECT_EQ(most_of_chain(1e7), 4U);
 }
 
 // A second all-to-all begins on the wires of ranks that still wait in the first, and so delays its
