@@ -23,7 +23,7 @@ constexpr const char* kSize = "size";
 constexpr Bytes kLarge = Bytes::mib(64);  // from here on bandwidth decides
 
 constexpr std::array kIntervalKeys{
-    KeySpec{"by", "[COLUMN, ...]", kRequired, "the columns whose values make a class"},
+    KeySpec{"by", "[COLUMN, ...]", kRequired, "the columns whose values make a class, each once"},
     KeySpec{"classes", "list", kRequired, "the intervals, one a class"}};
 constexpr std::array kClassKeys{
     KeySpec{"class", "[VALUE, ...]", kRequired, "its values, in the order of `by`"},
@@ -34,7 +34,7 @@ constexpr std::array kClassKeys{
     KeySpec{"rows",
             "whole number",
             kRequired,
-            "the rows held out that it was taken from",
+            "the rows held out that it was taken from; not below `configurations`",
             {},
             1,
             std::numeric_limits<std::int32_t>::max()},
@@ -71,9 +71,14 @@ ClassInterval read_class(const Yaml& yaml, const ErrorIntervals& intervals) {
   if (out.values.size() != out.columns) {
     values.fail("as many values as `by` has columns: " + std::to_string(out.columns));
   }
-  out.rows = read_integer(yaml.require("rows"), key_of(kClassKeys, "rows"));
+  const Yaml& rows = yaml.require("rows");
+  out.rows = read_integer(rows, key_of(kClassKeys, "rows"));
   if (const Yaml* const configurations = yaml.find("configurations")) {
     out.configurations = read_integer(*configurations, key_of(kClassKeys, "configurations"));
+    if (out.rows < out.configurations) {
+      rows.fail(fmt::format("{} is below `configurations`, {}: each has a row at least", out.rows,
+                            out.configurations));
+    }
   }
   out.interval = {ratio_of(yaml.require("low")), ratio_of(yaml.require("high"))};
   if (const Yaml* const of = yaml.find("of")) {
@@ -176,6 +181,9 @@ ErrorIntervals read_intervals(const Yaml& yaml) {
       check_class_column(name.text());
     } catch (const InputError& e) {
       name.fail(e.what());
+    }
+    if (std::ranges::find(out.by, name.text()) != out.by.end()) {
+      name.fail("'" + name.text() + "': column given twice");
     }
     out.by.push_back(name.text());
   }

@@ -13,6 +13,7 @@
 namespace weft::test::result_intervals {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr const char* kGood =
@@ -137,6 +138,8 @@ TEST(Intervals, RefuseWhatIsDamaged) {
   };
   EXPECT_EQ(refusal(kGood), "");
   EXPECT_THAT(changed("algo]", "algos]"), HasSubstr("p.yaml:1:17: by[1]: 'algos': unknown column"));
+  EXPECT_THAT(changed("algo]", "transport]"),
+              HasSubstr("p.yaml:1:17: by[1]: 'transport': column given twice"));
   EXPECT_THAT(changed("[transport, algo]", "[]"), HasSubstr("names no column"));
   EXPECT_THAT(changed("[nvlink, Ring]", "[nvlink]"),
               HasSubstr("as many values as `by` has columns: 2"));
@@ -147,6 +150,9 @@ TEST(Intervals, RefuseWhatIsDamaged) {
   EXPECT_THAT(changed("rows: 12", "rows: 0"), HasSubstr("'0' is not a whole number from 1 to "));
   EXPECT_THAT(changed("configurations: 9", "configurations: 8"),
               HasSubstr("'8' is not a whole number from 9 to "));
+  EXPECT_EQ(changed("rows: 12", "rows: 9"), "") << "one a configuration";
+  EXPECT_THAT(changed("rows: 12", "rows: 8"),
+              AllOf(HasSubstr("p.yaml:3:"), HasSubstr("8 is below `configurations`, 9")));
   EXPECT_THAT(changed("rows: 12, ", ""), HasSubstr("rows"));
   EXPECT_THAT(changed("rows: 12", "row: 12"), HasSubstr("row: unknown key"));
 }
