@@ -125,11 +125,7 @@ void run(const RunArguments& arguments, const Outputs& outputs) {
   options.timeline_of = timeline_of(arguments, scenario);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
   RunResult result = predict_told(arguments, scenario, machine, options, stopping, catalog);
-  Beside beside{&machine,
-                {},
-                scenario.env,
-                {options.nccl_version.value_or(scenario_nccl_version(scenario)).text()}};
-  beside.is_release_asked = beside.releases != std::set{NcclVersion{}.text()};
+  Beside beside{&machine, {}, scenario.env, {result.provenance.nccl_version}};
   for (const ScenarioSetting& said : scenario.set) {
     const auto replaces = [&said](const ScenarioSetting& fitted) { return fitted.key == said.key; };
     if (std::ranges::none_of(params.set, replaces)) beside.set.push_back(said);

@@ -392,8 +392,12 @@ class Machines {
 std::string transport_of(const ResultRow& row, const Provenance& provenance,
                          const TopologySpec& machine) {
   if (row.nodes > 1) return "net";
-  const std::vector<std::string>& env = provenance.env;
-  if (std::find(env.begin(), env.end(), "NCCL_P2P_DISABLE=1") != env.end()) return "shm";
+  std::map<std::string, std::string> env;
+  for (const std::string& entry : provenance.env) {
+    const ScenarioSetting said = parse_setting(entry);
+    env[said.key] = said.value;
+  }
+  if (parse_nccl_env(env).p2p_level == NcclPathType::kLoc) return "shm";
   return has_nvlink(machine) ? "nvlink" : "";
 }
 
@@ -413,6 +417,14 @@ MeasuredRow measured_form(const ResultRow& row, const Provenance& provenance,
   for (const ProvenanceParam& p : provenance.params) {
     if (p.key == "nccl.launch") out.launch = p.value;
   }
+  return out;
+}
+
+/// How rows of measured tables may name a release: "2.21.0", "2.21"; the default not at all.
+std::vector<std::string> names_of_release(const std::string& release) {
+  std::vector<std::string> out{release};
+  if (release.ends_with(".0")) out.push_back(release.substr(0, release.size() - 2));
+  if (release == NcclVersion{}.text()) out.emplace_back();
   return out;
 }
 
@@ -493,11 +505,16 @@ Comparison compare(const MeasuredTable& table, const PredictOptions& options,
 }
 
 std::set<std::string> releases_of(const Comparison& comparison, const PredictOptions& options) {
-  if (options.nccl_version) return {options.nccl_version->text()};
   std::set<std::string> out;
   for (const ComparedRow& row : comparison.rows) {
-    const std::string& said = row.measured.nccl;
-    if (row.predicted) out.insert((said.empty() ? NcclVersion{} : parse_nccl_version(said)).text());
+    if (!row.predicted || is_perftest(row.measured) || is_copy(row.measured)) continue;
+    NcclVersion release;
+    if (options.nccl_version) {
+      release = *options.nccl_version;
+    } else if (!row.measured.nccl.empty()) {
+      release = parse_nccl_version(row.measured.nccl);
+    }
+    out.insert(release.text());
   }
   return out;
 }
@@ -513,12 +530,17 @@ Scenario scenario_of(const MeasuredRow& row, const std::string& table, const Top
 
 void add_intervals(RunResult& result, const TopologySpec& machine,
                    const ErrorIntervals& intervals) {
+  const std::vector<std::string> releases = names_of_release(result.provenance.nccl_version);
   for (ResultRow& row : result.rows) {
-    MeasuredRow as_measured = measured_form(row, result.provenance, machine);
-    const ErrorInterval* of_class = intervals.find(as_measured);
-    if (of_class == nullptr) {
-      as_measured.algo = as_measured.proto = "auto";
-      of_class = intervals.find(as_measured);
+    const MeasuredRow forced = measured_form(row, result.provenance, machine);
+    MeasuredRow chosen = forced;
+    chosen.algo = chosen.proto = "auto";
+    const ErrorInterval* of_class = nullptr;
+    for (MeasuredRow as_measured : {forced, chosen}) {
+      for (const std::string& release : releases) {
+        as_measured.nccl = release;
+        if (of_class == nullptr) of_class = intervals.find(as_measured);
+      }
     }
     if (of_class != nullptr) row.interval = *of_class;
   }

@@ -30,7 +30,8 @@ void drop_unmodelled_releases(MeasuredTable& table);
 /// The files of the machines that a table's rows name.
 std::set<std::string> machine_files(const MeasuredTable& table);
 
-/// The releases of NCCL whose decisions the rows that are predicted follow.
+/// The releases of NCCL whose decisions the rows that are predicted follow; perftest's and
+/// nvbandwidth's follow none.
 std::set<std::string> releases_of(const Comparison& comparison, const PredictOptions& options);
 
 /// What a row states beside size and time, as a scenario on a machine: nodes, operation, settings,
@@ -40,7 +41,8 @@ Scenario scenario_of(const MeasuredRow& row, const std::string& table, const Top
                      const PredictOptions& options, const ParamCatalog& catalog);
 
 /// Gives each row of a result the interval of its class: that of rows which were measured with its
-/// algorithm and protocol forced, else with NCCL's choice (auto).
+/// algorithm and protocol forced, else with NCCL's choice (auto); of its release of NCCL, and where
+/// that is the default else of none.
 void add_intervals(RunResult& result, const TopologySpec& machine, const ErrorIntervals& intervals);
 
 }  // namespace weft

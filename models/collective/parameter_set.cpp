@@ -40,7 +40,8 @@ constexpr std::array kCalibrationKeys{
     KeySpec{"weft", "text", kRequired, "version and commit: other ones may predict otherwise"},
     KeySpec{"set", "list of text", kRequired, "what the user set beside, KEY=VALUE"},
     KeySpec{"env", "list of text", kRequired, "NCCL's variables of the fit, NAME=VALUE"},
-    KeySpec{"nccl_version", "text", "2.28.9, or a class's", "the release of NCCL of the fit"},
+    KeySpec{"nccl_version", "text", "no NCCL, or a class's",
+            "the release of NCCL whose decisions the fit followed, as in a scenario"},
     KeySpec{"data", "list", kRequired, "the measured tables"}};
 constexpr std::array kDataKeys{
     KeySpec{"file", "text", kRequired, "a table"},
@@ -87,7 +88,11 @@ void read_calibration(const Yaml& yaml, ParameterSet& out) {
   for (const Yaml& item : yaml.require("set").items()) out.set_beside.push_back(item.text());
   for (const Yaml& item : yaml.require("env").items()) out.env_beside.push_back(item.text());
   if (const Yaml* const version = yaml.find("nccl_version")) {
-    out.nccl_version_beside = version->text();
+    try {
+      out.nccl_version_beside = parse_nccl_version(version->text()).text();
+    } catch (const InputError& e) {
+      version->fail(e.what());
+    }
   }
   for (const Yaml& item : yaml.require("data").items()) {
     check_keys(item, kDataKeys);
@@ -140,14 +145,13 @@ class Said {
   std::map<std::string, std::pair<std::string, std::string>> by_name_;  // without blanks; as it is
 };
 
-/// "" if all is decided as it was in the fit.
+/// "" if all is decided as it was in the fit, or nothing was.
 std::string why_other_release(const ParameterSet& params, const Beside& beside) {
-  std::string then = params.nccl_version_beside;
+  const std::string& then = params.nccl_version_beside;
   if (then.empty()) {
-    if (std::ranges::find(params.intervals.by, "nccl") != params.intervals.by.end()) {
-      return beside.is_release_asked ? "classes are of the releases that rows name" : "";
-    }
-    then = NcclVersion{}.text();
+    const auto& by = params.intervals.by;
+    const bool is_class = std::ranges::find(by, "nccl") != by.end();
+    return is_class && beside.is_release_asked ? "classes are of the releases that rows name" : "";
   }
   for (const std::string& now : beside.releases) {
     if (now != then) return fmt::format("NCCL {} decides, {} when it was fitted", now, then);

@@ -24,7 +24,7 @@ struct ParameterSet {
   std::string machine_content_fnv1a{};    ///< TopologySpec::content_digest; "": an older file
   std::vector<std::string> set_beside{};  ///< when it was fitted, KEY=VALUE
   std::vector<std::string> env_beside{};  ///< likewise, NAME=VALUE
-  std::string nccl_version_beside{};      ///< whose decisions were followed; "": see intervals_of
+  std::string nccl_version_beside{};      ///< whose decisions were followed; "": no or several
 };
 
 /// What is asked beside a set of parameters.
@@ -33,14 +33,15 @@ struct Beside {
   std::vector<ScenarioSetting> set;
   std::map<std::string, std::string> env;
   std::set<std::string> releases{};  ///< of NCCL whose decisions are followed; none: of traces
-  bool is_release_asked{false};      ///< --nccl-version, whatever release rows are of
+  bool is_release_asked{false};      ///< --nccl-version, whatever release measured rows name
 };
 
 /// The intervals of a set, which hold with all else as it was: none where the file does not say of
 /// how many configurations they are, the machine is another one, or a setting or variable of NCCL
 /// is there that was not when it was fitted, or was and is not, or another release's decisions are
 /// followed, which `notes` then say. What rows say themselves (nodes, algorithm, channels, NICs,
-/// ...) is theirs; so is the release where the file says none and classes name it (`nccl`).
+/// ...) is theirs; so is the release where classes name it (`nccl`). A file without a release was
+/// fitted to what no NCCL moves (verbs traces, perftest, nvbandwidth): it goes with any.
 ErrorIntervals intervals_of(const ParameterSet& params, const Beside& beside,
                             std::vector<std::string>& notes);
 

@@ -71,7 +71,7 @@ struct Calibration {
   double loss_after{0};
   int rounds{0};
   std::size_t predictions{0};      ///< how often the fitted rows were predicted
-  std::set<std::string> releases;  ///< of NCCL whose decisions were followed; none of traces
+  std::set<std::string> releases;  ///< of NCCL whose decisions were followed, as releases_of()
   ErrorIntervals intervals;        ///< of the rows held out, class by class
   std::vector<std::string> notes;
   std::string refusal;  ///< why the values are not to be used; "" if nothing speaks against it

@@ -257,7 +257,7 @@ constexpr std::array kReportFields{
                 [](const Report& r) { return texts(r.facts.set); }},
     ReportField{{"env", "list of text", "", "NCCL's variables, NAME=VALUE"},
                 [](const Report& r) { return texts(r.facts.env); }},
-    ReportField{{"nccl_version", "text", "if all rows are of one",
+    ReportField{{"nccl_version", "text", "if all rows of NCCL are of one",
                  "the release of NCCL whose decisions were followed"},
                 [](const Report& r) { return if_any(r.facts.nccl_version); }},
     ReportField{{"configurations", "whole number", "", "fitted ones that depend on any parameter"},

@@ -18,7 +18,7 @@ struct CalibrationFacts {
   std::vector<std::string> set;          ///< what the user set beside, "KEY=VALUE"
   std::vector<std::string> env;          ///< "NCCL_NVLS_ENABLE=0"
   std::string machine_content_digest{};  ///< TopologySpec::content_digest
-  std::string nccl_version{};            ///< of all rows, "2.27.3"; "": of several
+  std::string nccl_version{};            ///< of all rows of NCCL, "2.27.3"; "": no or several
 };
 
 /// What is to be said of a fitted value: "at a bound of its range"; "" if nothing.

@@ -106,6 +106,27 @@ TEST(Compare, RowsOfPerftestAndNvbandwidthAreTheirModels) {
   }
 }
 
+TEST(Compare, RowsOfPerftestAndNvbandwidthFollowNoRelease) {
+  using Releases = std::set<std::string>;
+  const ParamCatalog catalog = make_catalog();
+  const TopologySpec machine = read_topology(shipped("topologies/hgx-h100-8nic.yaml"), catalog);
+  const auto releases = [&](const std::string& rows, std::optional<NcclVersion> asked = {}) {
+    const std::string head = "transport,memory_path,hosts,ranks,op,bytes,us,nccl\n";
+    PredictOptions options;
+    options.nccl_version = asked;
+    return releases_of(compare(parse_measured(head + rows, "m.csv"), machine, options, catalog),
+                       options);
+  };
+  const std::string tools =
+      "net,host,2,2,write_bw,65536,9,\ncopy,,1,1,host_to_device_memcpy_ce,67108864,9,\n";
+  EXPECT_EQ(releases(tools), Releases{});
+  EXPECT_EQ(releases(tools, NcclVersion{2, 21, 5}), Releases{});
+  const std::string of_nccl = "nvlink,,1,8,allreduce,1024,9,";
+  EXPECT_EQ(releases(tools + of_nccl + '\n'), Releases{NcclVersion{}.text()});
+  EXPECT_EQ(releases(tools + of_nccl + "2.21\n"), Releases{"2.21.0"});
+  EXPECT_EQ(releases(of_nccl + '\n', NcclVersion{2, 21, 5}), Releases{"2.21.5"});
+}
+
 TEST(Compare, WhatTheToolsHaveAndWeftHasNotIsNamed) {
   const auto why = [](const std::string& cells) {
     const std::string head = "transport,memory_path,hosts,ranks,op,bytes,us,row,column,id\n";
@@ -327,7 +348,42 @@ TEST(Intervals, OfARunAreThoseOfRowsThatWereMeasuredAsItRan) {
   EXPECT_EQ(low({}, "graph"), 0.1);
   EXPECT_EQ(low({{"NCCL_P2P_DISABLE", "1"}}, "graph"), 0.2) << "none of rows with Ring forced";
   EXPECT_EQ(low({{"NCCL_P2P_DISABLE", "1"}}, "single"), 0.3);
+  EXPECT_EQ(low({{"NCCL_P2P_DISABLE", "0x1"}}, "single"), 0.3);
+  EXPECT_EQ(low({{"NCCL_P2P_LEVEL", "LOC"}}, "single"), 0.3);
+  EXPECT_EQ(low({{"NCCL_P2P_LEVEL", "NVL"}}, "graph"), 0.1);
   EXPECT_EQ(low({}, "single"), 0) << "no such class";
+}
+
+TEST(Intervals, OfARunAreThoseOfItsRelease) {
+  const ParamCatalog catalog = make_catalog();
+  const TopologySpec machine = read_topology(shipped("topologies/h200-vm.yaml"), catalog);
+  const auto low = [&](const std::string& release, const ErrorIntervals& intervals) {
+    Scenario scenario;
+    scenario.nodes = 1;
+    scenario.op = "allreduce";
+    scenario.sizes = {Bytes{65536}};
+    scenario.memory_paths = {"gdr"};
+    scenario.nccl_version = release;
+    PredictOptions options;
+    options.set = {parse_setting("nccl.algo=Ring")};
+    RunResult result = predict(scenario, machine, options, catalog);
+    add_intervals(result, machine, intervals);
+    return result.rows.at(0).interval ? result.rows[0].interval->low : 0;
+  };
+  const ErrorIntervals named{{"nccl", "algo"},
+                             {{{"", "Ring"}, 2, 10, 10, {0.1, 1}},
+                              {{"2.21", "Ring"}, 2, 10, 10, {0.2, 1}},
+                              {{"2.21.5", "Ring"}, 2, 10, 10, {0.3, 1}},
+                              {{"2.27.3", "auto"}, 2, 10, 10, {0.4, 1}}}};
+  EXPECT_EQ(low("", named), 0.1) << "rows that name none are predicted as of the default, too";
+  EXPECT_EQ(low("2.28.9", named), 0.1) << "which is this one";
+  EXPECT_EQ(low("2.21.0", named), 0.2);
+  EXPECT_EQ(low("2.21.5", named), 0.3);
+  EXPECT_EQ(low("2.27.3", named), 0.4) << "none of rows with Ring forced";
+  EXPECT_EQ(low("2.23.4", named), 0) << "no such class";
+  ErrorIntervals both = named;
+  both.classes.push_back({{"2.28.9", "Ring"}, 2, 10, 10, {0.5, 1}});
+  EXPECT_EQ(low("", both), 0.5);
 }
 
 TEST(Compare, IsTheSameOnAnyNumberOfThreads) {

@@ -79,13 +79,16 @@ TEST(IntervalsOf, OtherReleasesThanThatOfTheFitAreLeftOut) {
     return notes.empty() ? "" : notes.front();
   };
   const std::string older = "nccl_version: '2.21.5', ";
-  EXPECT_EQ(left_out("", {"2.28.9"}), "") << "the default";
+  EXPECT_EQ(left_out("", {"2.28.9"}), "") << "traces, perftest";
+  EXPECT_EQ(left_out("", {"2.27.3"}, "op", true), "") << "likewise";
   EXPECT_EQ(left_out("nccl_version: '2.28.9', ", {"2.28.9"}), "");
   EXPECT_EQ(left_out(older, {"2.21.5"}), "");
   EXPECT_EQ(left_out(older, {}), "") << "a trace";
   EXPECT_THAT(left_out(older, {"2.21.5", "2.28.9"}),
               HasSubstr("NCCL 2.28.9 decides, 2.21.5 when it was fitted"));
-  EXPECT_THAT(left_out("", {"2.27.3"}), HasSubstr("2.27.3 decides, 2.28.9 when it was fitted"));
+  EXPECT_EQ(left_out("nccl_version: '2.21', ", {"2.21.0"}), "");
+  EXPECT_THAT(left_out("nccl_version: '2.28.9', ", {"2.27.3"}),
+              HasSubstr("2.27.3 decides, 2.28.9 when it was fitted"));
   EXPECT_EQ(left_out("", {"2.21.5", "2.28.9"}, "nccl"), "") << "classes say it";
   EXPECT_THAT(left_out("", {"2.21.5"}, "nccl", true), HasSubstr("releases that rows name"));
   EXPECT_THAT(left_out(older, {"2.28.9"}, "nccl"), HasSubstr("2.28.9 decides"));
@@ -108,6 +111,14 @@ TEST(ParameterSet, RefusesWhatIsDamaged) {
   EXPECT_THAT(changed("params/1", "params/2"), HasSubstr("'weft.params/2'; known: weft.params/1"));
   EXPECT_THAT(changed("date: 2026-11-22, ", ""), HasSubstr("date"));
   EXPECT_THAT(changed("env: [A=b]", "env: A=b"), HasSubstr("calibration.env"));
+  EXPECT_EQ(changed("env: [A=b]", "env: [A=b], nccl_version: 2.21.5"), "");
+  for (const std::string release : {"2.28.x", "two", "2", "1.9.3", "[2.28.9]", "''"}) {
+    const std::string said = changed("env: [A=b]", "env: [A=b], nccl_version: " + release);
+    EXPECT_THAT(said, HasSubstr("p.yaml:1:")) << release;
+    EXPECT_THAT(said, HasSubstr("calibration.nccl_version: ")) << release;
+  }
+  EXPECT_THAT(changed("env: [A=b]", "env: [A=b], nccl_version: 2.28.x"),
+              HasSubstr("NCCL version '2.28.x' is not modelled; known: 2.18, "));
   EXPECT_THAT(changed("fitted: 3", "fitted: -3"), HasSubstr("is not a whole number from 0 to "));
   EXPECT_THAT(changed("file: t.csv", "name: t.csv"), HasSubstr("name: unknown key"));
 }
