@@ -462,7 +462,10 @@ Comparison compare_on(Machines& machines, MeasuredTable table, const PredictOpti
 
 std::vector<ScenarioSetting> settings_of_cell(const std::string& text) {
   std::vector<ScenarioSetting> entries;
-  for (const std::string& entry : entries_of_cell(text)) entries.push_back(parse_setting(entry));
+  for (const std::string& entry : entries_of_cell(text)) {
+    entries.push_back(parse_setting(entry));
+    entries.back().value = unquoted(entries.back().value);
+  }
   return entries;
 }
 

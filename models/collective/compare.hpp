@@ -10,7 +10,8 @@
 
 namespace weft {
 
-/// The entries of a cell "KEY=VALUE; KEY=VALUE". Throws InputError: one without a value.
+/// The entries of a cell "KEY=VALUE; KEY='VALUE'", without quotes. Throws InputError: one without a
+/// value.
 std::vector<ScenarioSetting> settings_of_cell(const std::string& text);
 
 /// Predicts every row of a measured table on a machine. A row says how many nodes, GPUs and NICs

@@ -130,8 +130,9 @@ constexpr std::array kColumns{
                    &MeasuredRow::set},
     MeasuredColumn{
         {"env", kText, "empty",
-         "NCCL's variables, VARIABLE=VALUE, separated by ';'; NCCL_ALGO, NCCL_PROTO, "
-         "NCCL_MIN_NCHANNELS, NCCL_MAX_NCHANNELS and NCCL_P2P_DISABLE say no other than the row's "
+         "NCCL's variables, VARIABLE=VALUE or VARIABLE='VALUE', separated by ';'; NCCL_ALGO, "
+         "NCCL_PROTO, NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS (of old NCCL_MIN_NRINGS and "
+         "NCCL_MAX_NRINGS), NCCL_P2P_DISABLE and NCCL_P2P_LEVEL say no other than the row's "
          "columns"},
         &MeasuredRow::env},
     MeasuredColumn{

@@ -1,8 +1,10 @@
 #include "sim/result/measured_env.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +31,22 @@ std::string variable_in(std::string_view cell, std::string_view variable) {
       continue;
     }
     is_last = entry.substr(0, equals) == variable;
-    if (is_last) out = trimmed(std::string_view(entry).substr(equals + 1));
+    if (is_last) out = unquoted(trimmed(std::string_view(entry).substr(equals + 1)));
   }
   return out;
+}
+
+/// As NCCL's strtoll(value, 0) has it, whatever follows the digits: decimal, 0x or 0 octal; 0
+/// without any, or of too many.
+std::int64_t whole_in(const std::string& value) {
+  errno = 0;
+  const std::int64_t number = std::strtoll(value.c_str(), nullptr, 0);
+  return errno == 0 ? number : 0;
+}
+
+/// Whether a value of NCCL_P2P_LEVEL has no GPU reach another: LOC, of old 0.
+bool is_local(const std::string& value) {
+  return value == "LOC" || (value.front() >= '0' && value.front() <= '9' && whole_in(value) == 0);
 }
 
 /// What a variable of words says: "Ring", "Ring,Tree", "^Tree".
@@ -71,6 +86,12 @@ std::vector<std::string> entries_of_cell(std::string_view cell) {
   return out;
 }
 
+std::string unquoted(std::string_view value) {
+  const bool is_quoted = value.size() >= 2 && value.front() == value.back() &&
+                         (value.front() == '"' || value.front() == '\'');
+  return std::string(is_quoted ? value.substr(1, value.size() - 2) : value);
+}
+
 bool governs(std::string_view algo, std::string_view op) {
   const auto at = std::ranges::find(kOpNames, op);
   if (at == kOpNames.end()) return false;
@@ -100,17 +121,23 @@ void check_env(const MeasuredRow& row) {
     return row.proto == "auto" || !is_of_all(value) || !is_collective(row.op) ||
            Words(value).allows(row.proto);
   });
-  const auto compares = [&](const auto& compare) {
-    return [&, compare](const std::string& value) {
-      const double number = parse_number(value).value_or(0);
-      return row.channels == 0 || number <= 0 || compare(number, static_cast<double>(row.channels));
-    };
+  // NCCL reads the old name where the new one is not set.
+  const auto check_channels = [&](std::string_view variable, std::string_view old,
+                                  const auto& compare) {
+    const bool is_old = variable_in(row.env, variable).empty();
+    check("channels", std::to_string(row.channels), is_old ? old : variable,
+          [&](const std::string& value) {
+            const std::int64_t number = whole_in(value);
+            return row.channels == 0 || number <= 0 || compare(number, row.channels);
+          });
   };
-  const std::string channels = std::to_string(row.channels);
-  check("channels", channels, "NCCL_MIN_NCHANNELS", compares(std::less_equal<>{}));
-  check("channels", channels, "NCCL_MAX_NCHANNELS", compares(std::greater_equal<>{}));
+  check_channels("NCCL_MIN_NCHANNELS", "NCCL_MIN_NRINGS", std::less_equal<>{});
+  check_channels("NCCL_MAX_NCHANNELS", "NCCL_MAX_NRINGS", std::greater_equal<>{});
+  const bool is_nvlink = row.transport == "nvlink";
   check("transport", row.transport, "NCCL_P2P_DISABLE",
-        [&](const std::string& value) { return row.transport != "nvlink" || value != "1"; });
+        [&](const std::string& value) { return !is_nvlink || whole_in(value) != 1; });
+  check("transport", row.transport, "NCCL_P2P_LEVEL",
+        [&](const std::string& value) { return !is_nvlink || !is_local(value); });
 }
 
 }  // namespace weft

@@ -181,12 +181,33 @@ TEST(Measured, RefusesVariablesThatContradictTheRowsColumns) {
             "m.csv:2:34: env: NCCL_MAX_NCHANNELS=4, but the row's channels is 8");
   EXPECT_EQ(refused(row + "NCCL_P2P_DISABLE=1"),
             "m.csv:2:34: env: NCCL_P2P_DISABLE=1, but the row's transport is nvlink");
+  for (const auto& [env, says] :
+       {std::pair{"NCCL_MIN_NRINGS=16", "NCCL_MIN_NRINGS=16, but the row's channels is 8"},
+        std::pair{"NCCL_MAX_NRINGS=4", "NCCL_MAX_NRINGS=4, but the row's channels is 8"},
+        std::pair{"NCCL_MIN_NCHANNELS=0x10",
+                  "NCCL_MIN_NCHANNELS=0x10, but the row's channels is 8"},
+        std::pair{"NCCL_MIN_NRINGS=011", "NCCL_MIN_NRINGS=011, but the row's channels is 8"},
+        std::pair{"NCCL_MAX_NCHANNELS=7up", "NCCL_MAX_NCHANNELS=7up, but the row's channels is 8"},
+        std::pair{"NCCL_P2P_DISABLE=0x1",
+                  "NCCL_P2P_DISABLE=0x1, but the row's transport is nvlink"},
+        std::pair{"NCCL_P2P_LEVEL=LOC", "NCCL_P2P_LEVEL=LOC, but the row's transport is nvlink"},
+        std::pair{"NCCL_P2P_LEVEL=0", "NCCL_P2P_LEVEL=0, but the row's transport is nvlink"},
+        std::pair{"NCCL_P2P_LEVEL='LOC'", "NCCL_P2P_LEVEL=LOC, but the row's transport is nvlink"},
+        std::pair{"NCCL_ALGO='Tree'", "NCCL_ALGO=Tree, but the row's algo is Ring"},
+        std::pair{R"("NCCL_PROTO=""Simple""")", "NCCL_PROTO=Simple, but the row's proto is LL"},
+        std::pair{"NCCL_MAX_NCHANNELS='4'", "NCCL_MAX_NCHANNELS=4, but the row's channels is 8"}}) {
+    EXPECT_EQ(refused(row + env), std::string("m.csv:2:34: env: ") + says);
+  }
   EXPECT_EQ(refused("nvlink,4,allgather,8,1,NVLS,,,NCCL_ALGO=Ring"),
             "m.csv:2:31: env: NCCL_ALGO=Ring, but the row's algo is NVLS");
   for (const char* const same :
        {"NCCL_ALGO=ring", "NCCL_ALGO=Ring,Tree", "NCCL_ALGO=^Tree; NCCL_PROTO=LL,Simple",
         "NCCL_ALGO=allreduce:tree", "NCCL_MIN_NCHANNELS=8; NCCL_MAX_NCHANNELS=8",
-        "NCCL_P2P_DISABLE=0", "NCCL_ALGO="}) {
+        "NCCL_P2P_DISABLE=0", "NCCL_ALGO=", "NCCL_ALGO='Ring'; NCCL_PROTO=\"\"LL\"\"",
+        "NCCL_MIN_NCHANNELS=0x8; NCCL_MAX_NCHANNELS=010", "NCCL_MIN_NRINGS=8; NCCL_MAX_NRINGS=8",
+        "NCCL_MIN_NRINGS=16; NCCL_MIN_NCHANNELS=4", "NCCL_MAX_NRINGS=4; NCCL_MAX_NCHANNELS=8",
+        "NCCL_P2P_LEVEL=NVL", "NCCL_P2P_LEVEL=SYS", "NCCL_P2P_LEVEL=1", "NCCL_P2P_LEVEL=loc",
+        "NCCL_MAX_NCHANNELS=four", "NCCL_ALGO=\"\"\"\""}) {
     EXPECT_EQ(refused(row + '"' + same + '"'), "") << same;
   }
   for (const char* const right :
@@ -196,6 +217,8 @@ TEST(Measured, RefusesVariablesThatContradictTheRowsColumns) {
         "nvlink,4,reduce,8,1,Ring,LL,8,NCCL_ALGO=^Ring",
         "nvlink,4,alltoall,8,1,auto,Simple,8,NCCL_PROTO=LL",
         "shm,4,allreduce,8,1,,,,NCCL_P2P_DISABLE=0", "shm,4,allreduce,8,1,,,,NCCL_P2P_DISABLE=1",
+        "shm,4,allreduce,8,1,,,,NCCL_P2P_LEVEL=LOC", "shm,4,allreduce,8,1,,,,NCCL_P2P_LEVEL=SYS",
+        "nvlink,4,allreduce,8,1,,,0,NCCL_MIN_NRINGS=16;NCCL_MAX_NRINGS=4",
         "nvlink,4,allreduce,8,1,,,,NCCL_P2P_DISABLE=2",
         "nvlink,4,allreduce,8,1,,,8,NCCL_MAX_NCHANNELS=0 ; NCCL_MIN_NCHANNELS=-1"}) {
     EXPECT_EQ(refused(right), "") << right;
