@@ -160,7 +160,19 @@ class Calibrate(CliTest):
             self.assertEqual("note: no intervals: rows are of NCCL 2.21.5, 2.27.3, and --by does not name nccl" in text, not says)
             self.assertEqual("# intervals of" in self.ok("compare", "nccl.csv", *MACHINE, "--params", "p.yaml"), says)
         self.ok("calibrate", "nccl.csv", *MACHINE, *FIT, "--by", "nccl", "--holdout", "0.7", "-o", "p.yaml")
-        self.assertNotIn("nccl_version", (self.here / "p.yaml").read_text())
+        written = (self.here / "p.yaml").read_text()
+        self.assertNotIn("nccl_version", written)
+        self.assertNotIn("intervals:", written)  # of each release fewer than 9 configurations were held out
+        classes = ", ".join(f"{{class: ['{of}'], rows: 9, configurations: 9, low: {low}, high: 2}}"
+                            for of, low in (("2.21.5", 0.25), ("2.27.3", 0.5)))
+        (self.here / "p.yaml").write_text(f"{written}intervals: {{by: [nccl], classes: [{classes}]}}\n")
+        (self.here / "s.yaml").write_text(f"scenario: s\ntopology: {MACHINE[1]}\nnodes: 1\nmemory_paths: [gdr]\n"
+                                          "nccl_version: 2.21.5\nworkload: {op: allreduce, sizes: [1 KiB]}\n")
+        run = ["run", "s.yaml", "--params", "p.yaml"]
+        for asked, low in (((), 0.25), (("--nccl-version", "2.27.3"), 0.5)):
+            row = next(csv.DictReader(io.StringIO(self.ok(*run, *asked, "--csv", "-"))))
+            self.assertAlmostEqual(float(row["low_us"]) / float(row["time_us"]), low)
+        self.assertIn("note: --params: 1 of 1 rows have no interval", self.ok(*run, "--nccl-version", "2.23.4"))
 
     def test_ranges_make_classes_in_json_too(self):
         classes = self.calibrated("--by", "size")["fitted"]["classes"]
@@ -240,6 +252,7 @@ class Calibrate(CliTest):
         written = (self.here / "p.yaml").read_text()
         self.assertIn("origin: measured, source: 'weft calibrate, 2026-11-22: read-bw-", written)
         self.assertIn("rows: 18, configurations: 9", written)
+        self.assertNotIn("nccl_version", written)
         shown = self.ok("replay", names[-1], "--topology", machine, "--params", "p.yaml")
         self.assertRegex(shown, r"(?m)^  write_interval +64K? ?\S* +\S+ +\S+ +\S+ to \S+$")
         for arguments, expected in (
