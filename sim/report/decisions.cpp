@@ -1,6 +1,7 @@
 #include "sim/report/decisions.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "sim/base/quantity.hpp"
 #include "sim/report/text.hpp"
+#include "sim/result/fields.hpp"
 
 namespace weft {
 namespace {
@@ -102,6 +104,58 @@ std::string line_of(const Group& group, std::size_t of_kind) {
   return out + ": " + or_none(a) + " -> " + or_none(b);
 }
 
+Json if_choice(const DecisionPair& pair, Json value) {
+  return pair.key.kind == kChoice ? std::move(value) : Json();
+}
+
+using ChangeField = JsonField<DecisionPair>;
+constexpr std::array kChangeFields{
+    ChangeField{{"kind", "text", "",
+                 "choice, ring, tree, channels, tuning, nodes, GPUDirect RDMA, environment, NIC "
+                 "distance or connection"},
+                [](const DecisionPair& p) -> Json { return p.key.kind; }},
+    ChangeField{{"of", "text", "", "which of that kind: 00 of rings, an operation of choices"},
+                [](const DecisionPair& p) -> Json { return p.key.of; }},
+    ChangeField{{"bytes", "whole number", "of choices", "the operation's size"},
+                [](const DecisionPair& p) { return if_choice(p, p.key.bytes); }},
+    ChangeField{{"memory_path", "text", "of choices",
+                 "the one that it holds for; empty: for all, or not said"},
+                [](const DecisionPair& p) { return if_choice(p, p.key.path); }},
+    ChangeField{{"a", "text", "", "A's, in NCCL's words; empty: A has none"},
+                [](const DecisionPair& p) -> Json { return p.a; }},
+    ChangeField{{"b", "text", "", "likewise B's"},
+                [](const DecisionPair& p) -> Json { return p.b; }}};
+
+Json changes_json(const DecisionsDiff& diff) {
+  Json out = Json::array();
+  for (const DecisionPair& pair : diff.pairs) {
+    if (pair.differs()) out.push(object_of(pair, kChangeFields));
+  }
+  return out;
+}
+
+Json counts_json(const std::map<std::string, std::size_t>& by_kind) {
+  Json out = Json::object();
+  for (const auto& [kind, count] : by_kind) out.set(kind, static_cast<std::int64_t>(count));
+  return out;
+}
+
+Json compared_json(const DecisionsDiff& diff) {
+  std::map<std::string, std::size_t> by_kind;
+  for (const DecisionPair& pair : diff.pairs) ++by_kind[pair.key.kind];
+  return counts_json(by_kind);
+}
+
+using DecisionsField = JsonField<DecisionsDiff>;
+constexpr std::array kDecisionsFields{
+    DecisionsField{{"changes", "list", "", "those that differ, by kind, name and size"},
+                   changes_json},
+    DecisionsField{{"compared", "map by kind of whole numbers", "", "how many both sides tell"},
+                   compared_json},
+    DecisionsField{{"not_compared", "map by kind of whole numbers", "",
+                    "how many one side alone tells, or by other names"},
+                   [](const DecisionsDiff& d) { return counts_json(d.not_compared); }}};
+
 }  // namespace
 
 Decisions decisions_of(const RunResult& result) {
@@ -185,30 +239,11 @@ std::string decisions_text(const DecisionsDiff& diff, std::string_view begin) {
   return out;
 }
 
-Json decisions_json(const DecisionsDiff& diff) {
-  Json changes = Json::array();
-  std::map<std::string, std::int64_t> compared;
-  for (const DecisionPair& pair : diff.pairs) {
-    ++compared[pair.key.kind];
-    if (!pair.differs()) continue;
-    Json change = Json::object({{"kind", pair.key.kind}, {"of", pair.key.of}});
-    if (pair.key.kind == kChoice) {
-      change.set("bytes", pair.key.bytes);
-      change.set("memory_path", pair.key.path);
-    }
-    change.set("a", pair.a);
-    change.set("b", pair.b);
-    changes.push(std::move(change));
-  }
-  Json of_both = Json::object();
-  for (const auto& [kind, count] : compared) of_both.set(kind, count);
-  Json of_one = Json::object();
-  for (const auto& [kind, count] : diff.not_compared) {
-    of_one.set(kind, static_cast<std::int64_t>(count));
-  }
-  return Json::object({{"changes", std::move(changes)},
-                       {"compared", std::move(of_both)},
-                       {"not_compared", std::move(of_one)}});
+Json decisions_json(const DecisionsDiff& diff) { return object_of(diff, kDecisionsFields); }
+
+std::vector<FormatSection> decisions_format() {
+  return {{"decisions", "NCCL's decisions.", keys_of(kDecisionsFields)},
+          {"decisions.changes[]", "One that differs.", keys_of(kChangeFields)}};
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
 #include "sim/result/run_result.hpp"
 
 namespace weft {
@@ -66,5 +67,7 @@ DecisionsDiff diff_decisions(const Decisions& a, const Decisions& b);
 std::string decisions_text(const DecisionsDiff& diff, std::string_view begin);
 /// "changes": those that differ; "compared", "not_compared": how many, by kind.
 Json decisions_json(const DecisionsDiff& diff);
+/// Its objects with their keys, as they stand in a comparison.
+std::vector<FormatSection> decisions_format();
 
 }  // namespace weft

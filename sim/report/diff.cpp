@@ -111,50 +111,10 @@ std::string change_text(const RowDiff& row) {
                      c.share_a * 100, c.share_b * 100);
 }
 
-/// Of steps and irregular traffic there are none.
-bool has_bandwidth(const RowDiff& row) {
-  return row.a.busbw_gb_per_s > 0 && row.b.busbw_gb_per_s > 0;
-}
-
 std::string row_name(const ResultRow& row) {
   const std::string path = row.memory_path.empty() ? "" : " over " + row.memory_path;
   const std::string size = row.bytes > 0 ? fmt::format(" of {} B", row.bytes) : "";
   return row.op + size + path;
-}
-
-Json names_json(const std::vector<ResultRow>& rows) {
-  Json out = Json::array();
-  for (const ResultRow& row : rows) {
-    out.push(
-        Json::object({{"op", row.op}, {"bytes", row.bytes}, {"memory_path", row.memory_path}}));
-  }
-  return out;
-}
-
-Json row_json(const RowDiff& row) {
-  Json causes = Json::array();
-  for (const CauseChange& c : row.causes) {
-    causes.push(Json::object({{"cause", c.cause},
-                              {"us_a", c.us_a},
-                              {"us_b", c.us_b},
-                              {"grew_us", c.grew_us()},
-                              {"share_a", c.share_a},
-                              {"share_b", c.share_b}}));
-  }
-  Json out = Json::object({{"op", row.a.op},
-                           {"bytes", row.a.bytes},
-                           {"memory_path", row.a.memory_path},
-                           {"memory_path_b", row.b.memory_path},
-                           {"time_us_a", row.a.time_us},
-                           {"time_us_b", row.b.time_us},
-                           {"time_ratio", row.time_ratio()}});
-  if (has_bandwidth(row)) {
-    out.set("busbw_GBps_a", row.a.busbw_gb_per_s);
-    out.set("busbw_GBps_b", row.b.busbw_gb_per_s);
-    out.set("busbw_ratio", row.busbw_ratio());
-  }
-  out.set("causes", causes);
-  return out;
 }
 
 /// The rows of B that rows of A are held against.
@@ -254,7 +214,7 @@ std::string diff_text(const ResultDiff& diff, const DecisionsDiff& decisions) {
   while (out.ends_with(" \n")) out.erase(out.size() - 2, 1);
   for (const RowDiff& row : diff.rows) {
     const auto cell = [](bool is_there, const std::string& text) { return is_there ? text : "-"; };
-    const bool has_busbw = has_bandwidth(row);
+    const bool has_busbw = row.has_bandwidth();
     line(row.a.op, cell(row.a.bytes > 0, std::to_string(row.a.bytes)), path(row),
          short_number(row.a.time_us), short_number(row.b.time_us),
          fmt::format("{:.3f}", row.time_ratio()),
@@ -265,21 +225,6 @@ std::string diff_text(const ResultDiff& diff, const DecisionsDiff& decisions) {
   for (const ResultRow& row : diff.only_a) out += "# only in A: " + row_name(row) + '\n';
   for (const ResultRow& row : diff.only_b) out += "# only in B: " + row_name(row) + '\n';
   return out;
-}
-
-Json diff_json(const ResultDiff& diff, const DecisionsDiff& decisions) {
-  Json inputs = Json::array();
-  for (const InputChange& change : diff.inputs) {
-    inputs.push(Json::object({{"what", change.what}, {"a", change.a}, {"b", change.b}}));
-  }
-  Json rows = Json::array();
-  for (const RowDiff& row : diff.rows) rows.push(row_json(row));
-  return Json::object({{"schema", "weft.diff/1"},
-                       {"inputs", inputs},
-                       {"decisions", decisions_json(decisions)},
-                       {"results", rows},
-                       {"only_in_a", names_json(diff.only_a)},
-                       {"only_in_b", names_json(diff.only_b)}});
 }
 
 }  // namespace weft

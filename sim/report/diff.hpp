@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
 #include "sim/report/decisions.hpp"
 #include "sim/result/run_result.hpp"
 
@@ -26,6 +27,8 @@ struct RowDiff {
   std::vector<CauseChange> causes;  ///< what grew most first
   bool same_path() const { return a.memory_path == b.memory_path; }
   double time_ratio() const { return b.time_us / a.time_us; }
+  /// Of steps and irregular traffic there is none.
+  bool has_bandwidth() const { return a.busbw_gb_per_s > 0 && b.busbw_gb_per_s > 0; }
   double busbw_ratio() const { return b.busbw_gb_per_s / a.busbw_gb_per_s; }
 };
 
@@ -51,5 +54,7 @@ ResultDiff diff_results(const RunResult& a, const RunResult& b);
 std::string diff_text(const ResultDiff& diff, const DecisionsDiff& decisions = {});
 /// "schema": "weft.diff/1".
 Json diff_json(const ResultDiff& diff, const DecisionsDiff& decisions = {});
+/// Every object of that JSON with its keys.
+std::vector<FormatSection> diff_format();
 
 }  // namespace weft

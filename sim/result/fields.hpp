@@ -10,11 +10,12 @@
 namespace weft {
 
 /// One member of a JSON object that stands for a T, declared once: what is written follows from it,
-/// and so does the page of the format. A null value is left out.
+/// and so does the page of the format. A null value is left out, unless the member keeps it.
 template <class T>
 struct JsonField {
   KeySpec key;
   Json (*value)(const T&);
+  bool keeps_null{false};
 };
 
 /// A text where there is one; else the member is left out.
@@ -25,7 +26,8 @@ Json object_of(const T& from, const std::array<JsonField<T>, n>& fields) {
   Json out = Json::object();
   for (const JsonField<T>& field : fields) {
     Json value = field.value(from);
-    if (!value.is_null()) out.set(std::string(field.key.name), std::move(value));
+    if (field.keeps_null || !value.is_null())
+      out.set(std::string(field.key.name), std::move(value));
   }
   return out;
 }
