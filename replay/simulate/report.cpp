@@ -4,7 +4,6 @@
 #include "replay/trace/fields.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
-#include "sim/io/csv.hpp"
 
 namespace weft::replay {
 namespace {
@@ -26,40 +25,14 @@ std::string counts_text(const char* head, const std::map<std::string, std::uint6
   return out;
 }
 
-/// "write of 64 KiB on queue pair 7, posted at 12.3 us".
+}  // namespace
+
 std::string operation_text(const Recorded& recorded, std::uint32_t i) {
   const Operation& o = recorded.operations[i];
   return fmt::format("{} of {} on queue pair {}, posted at {:.3f} us", trace::opcode_name(o.opcode),
                      size_text(o.bytes), recorded.pairs[o.pair].name,
                      static_cast<double>(o.posted_ns) / 1e3);
 }
-
-Json counts_json(const std::map<std::string, std::uint64_t>& counts) {
-  Json out = Json::array();
-  for (const auto& [what, n] : counts) {
-    out.push(Json::object({{"what", what}, {"n", static_cast<std::int64_t>(n)}}));
-  }
-  return out;
-}
-
-Json classes_json(const std::vector<ErrorClass>& classes) {
-  Json out = Json::array();
-  for (const ErrorClass& c : classes) {
-    out.push(Json::object({{"opcode", trace::opcode_name(c.opcode)},
-                           {"up_to_bytes", static_cast<std::int64_t>(c.up_to_bytes)},
-                           {"n", static_cast<std::int64_t>(c.n)},
-                           {"p10", c.p10},
-                           {"median", c.median},
-                           {"p90", c.p90}}));
-  }
-  return out;
-}
-
-std::string time_cell(const std::optional<Duration>& time) {
-  return time ? fmt::format("{:.3f}", time->as_us()) : "";
-}
-
-}  // namespace
 
 std::string replay_text(const Recorded& recorded, const Replay& replay,
                         const Comparison& comparison, const ReplayFacts& facts) {
@@ -87,61 +60,6 @@ std::string replay_text(const Recorded& recorded, const Replay& replay,
              : fmt::format("\nnone is off by more than {} times\n", format_number(facts.factor));
   out += counts_text("not replayed", recorded.left_out);
   return out + counts_text("replayed otherwise than recorded", replay.notes);
-}
-
-Json replay_json(const Recorded& recorded, const Replay& replay, const Comparison& comparison,
-                 const ReplayFacts& facts) {
-  Json goodput = Json::array();
-  for (const GoodputStep& step : comparison.goodput) {
-    goodput.push(Json::object({{"from_us", step.from.as_us()},
-                               {"recorded_GBps", step.recorded_gigabytes_per_s},
-                               {"predicted_GBps", step.predicted_gigabytes_per_s}}));
-  }
-  Json first;
-  if (comparison.first) {
-    first = Json::object({{"operation", comparison.first->operation},
-                          {"what", operation_text(recorded, comparison.first->operation)},
-                          {"ratio", comparison.first->ratio}});
-  }
-  return Json::object({{"schema", "weft.replay/1"},
-                       {"trace", facts.trace},
-                       {"topology", facts.topology},
-                       {"fidelity", facts.fidelity},
-                       {"loop", facts.loop},
-                       {"compared", static_cast<std::int64_t>(comparison.compared)},
-                       {"recorded_span_us", comparison.recorded_span.as_us()},
-                       {"predicted_span_us", comparison.predicted_span.as_us()},
-                       {"errors", classes_json(comparison.classes)},
-                       {"goodput", goodput},
-                       {"factor", facts.factor},
-                       {"first_divergence", first},
-                       {"not_replayed", counts_json(recorded.left_out)},
-                       {"replayed_otherwise", counts_json(replay.notes)}});
-}
-
-std::string replay_csv(const Recorded& recorded, const Replay& replay) {
-  const std::vector<std::string> columns{"operation",
-                                         "pair",
-                                         "opcode",
-                                         "bytes",
-                                         "recorded_post_us",
-                                         "recorded_done_us",
-                                         "predicted_post_us",
-                                         "predicted_done_us",
-                                         "left_out"};
-  std::string out = csv_line(columns);
-  for (std::uint32_t i = 0; i < recorded.operations.size(); ++i) {
-    const Operation& o = recorded.operations[i];
-    const Predicted& p = replay.operations[i];
-    std::optional<Duration> done;
-    if (o.done_ns != 0) done = Duration::ns(static_cast<std::int64_t>(o.done_ns));
-    out += csv_line(std::vector<std::string>{
-        std::to_string(i), o.pair == kNone ? "" : std::to_string(recorded.pairs[o.pair].name),
-        std::string(trace::opcode_name(o.opcode)), std::to_string(o.bytes),
-        time_cell(Duration::ns(static_cast<std::int64_t>(o.posted_ns))), time_cell(done),
-        time_cell(p.posted), time_cell(p.done), o.left_out == nullptr ? "" : o.left_out});
-  }
-  return out;
 }
 
 }  // namespace weft::replay

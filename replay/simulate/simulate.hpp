@@ -10,6 +10,7 @@
 #include "replay/simulate/recorded.hpp"
 #include "replay/simulate/replay_plan.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
 
 namespace weft::replay {
 
@@ -75,12 +76,19 @@ struct ReplayFacts {
   double factor{2};
 };
 
+/// "write of 64 KiB on queue pair 7, posted at 12.3 us".
+std::string operation_text(const Recorded& recorded, std::uint32_t operation);
+
 std::string replay_text(const Recorded& recorded, const Replay& replay,
                         const Comparison& comparison, const ReplayFacts& facts);
 /// {"schema": "weft.replay/1", ...}
 Json replay_json(const Recorded& recorded, const Replay& replay, const Comparison& comparison,
                  const ReplayFacts& facts);
+/// Every object of that JSON with its keys.
+std::vector<FormatSection> replay_format();
 /// An operation a row.
 std::string replay_csv(const Recorded& recorded, const Replay& replay);
+/// Its columns.
+FormatSection replay_csv_format();
 
 }  // namespace weft::replay

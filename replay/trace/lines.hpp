@@ -6,6 +6,7 @@
 
 #include "replay/trace/reader.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
 
 // The JSON-lines form of a trace, without loss: a line for the file's head, one for each block, one
 // for each record, each an object.
@@ -31,6 +32,9 @@ void append_record_line(std::string& out, std::span<const std::byte> record);
 
 /// The same for people: "12.345678901 s  by 1  post  id=0x1 bytes=64 ...".
 void append_record_text(std::string& out, std::span<const std::byte> record);
+
+/// The keys of each kind of line; a record has its fields' beside (fields.hpp).
+std::vector<FormatSection> lines_format();
 
 /// Writes the trace that a JSON-lines file is; "-" is no file here. Throws InputError with file and
 /// line.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -13,6 +14,39 @@
 
 namespace weft::trace {
 namespace {
+
+constexpr KeySpec kBlock{"block", "text", "", "records, lost or end"};
+constexpr KeySpec kBy{"by", "an object's number, or null", "",
+                      "the thread; null: no thread's, or several threads'"};
+
+constexpr std::array kHeadKeys{
+    KeySpec{"format", "text", "", "the version of this form: weft.trace/1"},
+    KeySpec{"clock", "text", "", "unknown, monotonic_raw or monotonic; a number without a word"},
+    KeySpec{"salted", "true or false", "", "addresses are pseudonyms"},
+    KeySpec{"cut", "true or false", "", "it was cut from a longer trace"},
+    KeySpec{"post_ns", "whole number", "", "what recording added to a post, ns; 0: not measured"},
+    KeySpec{"poll_ns", "whole number", "", "likewise to a poll"},
+    KeySpec{"tool", "text", "if it is UTF-8", "what recorded it"},
+    KeySpec{"tool_raw", "text", "else", "its bytes in hexadecimal"},
+    KeySpec{"topology", "text", "if it is UTF-8", "the topology's text; empty: there is none"},
+    KeySpec{"topology_raw", "text", "else", "its bytes in hexadecimal"}};
+constexpr std::array kRecordsKeys{kBlock, kBy};
+constexpr std::array kLostKeys{
+    kBlock, KeySpec{"blocks", "whole number", "", "how many were lost here, as numbers tell"}};
+constexpr std::array kEndKeys{kBlock};
+constexpr std::array kRawKeys{
+    KeySpec{"type", "text or number", "", "as below; a number: one that weft does not know"}, kBy,
+    KeySpec{"time_ns", "number", "", "of its host's clock"},
+    KeySpec{"raw", "text", "if its bytes do not follow from its fields",
+            "its bytes behind the head, in hexadecimal; no other keys then"}};
+/// Beside its fields.
+constexpr std::array kRecordKeys{
+    kRawKeys[0],
+    kRawKeys[1],
+    kRawKeys[2],
+    KeySpec{"text", "text", "of types with a text", "what stands behind the fields"},
+    KeySpec{"segments", "list", "of posts", "their segments, each with its fields"},
+    kRawKeys[3]};
 
 // "123" or "0x1f", all of it.
 std::optional<std::uint64_t> whole(std::string_view text) {
@@ -125,6 +159,12 @@ void allow_keys(const Json& json, std::vector<std::string> known) {
   }
 }
 
+void allow_keys(const Json& json, std::span<const KeySpec> known) {
+  std::vector<std::string> names;
+  for (const KeySpec& key : known) names.emplace_back(key.name);
+  allow_keys(json, std::move(names));
+}
+
 std::vector<std::byte> read_segments(const Json& list) {
   std::vector<std::byte> out;
   for (const Json& item : list.items()) {
@@ -163,7 +203,7 @@ RecordType type_of(const Json& json) {
 }
 
 std::vector<std::byte> read_raw(const Json& json, const RecordHead& head) {
-  allow_keys(json, {"type", "by", "time_ns", "raw"});
+  allow_keys(json, kRawKeys);
   const auto tail =
       member(json, "raw", [](const Json& raw) { return bytes_of_hex(raw.as_string()); });
   if (tail.size() % 8 != 0) throw InputError("raw: a multiple of 8 bytes");
@@ -246,8 +286,7 @@ class LinesToTrace {
       throw InputError(std::string("the first line is a trace's head: {\"format\":\"") +
                        kLinesFormat + "\",...}");
     }
-    allow_keys(json, {"format", "clock", "salted", "cut", "post_ns", "poll_ns", "tool", "tool_raw",
-                      "topology", "topology_raw"});
+    allow_keys(json, kHeadKeys);
     const std::string tool = head_text(json, "tool");
     const std::string topology = head_text(json, "topology");
     const auto clock =
@@ -272,7 +311,7 @@ class LinesToTrace {
     const std::string kind =
         member(json, "block", [](const Json& value) { return value.as_string(); });
     if (kind == "lost") {
-      allow_keys(json, {"block", "blocks"});
+      allow_keys(json, kLostKeys);
       writer_->lose(number(json, "blocks", 8, Form::kNumber));
       return;
     }
@@ -280,9 +319,10 @@ class LinesToTrace {
     if (!is_ended_ && kind != "records") {
       throw InputError("block: '" + kind + "'; one of: end, lost, records");
     }
-    allow_keys(json, is_ended_ ? std::vector<std::string>{"block"}
-                               : std::vector<std::string>{"block", "by"});
-    if (!is_ended_) {
+    if (is_ended_) {
+      allow_keys(json, kEndKeys);
+    } else {
+      allow_keys(json, kRecordsKeys);
       thread_ = static_cast<std::uint32_t>(number(json, "by", 4, Form::kName));
     }
   }
@@ -301,6 +341,18 @@ class LinesToTrace {
 };
 
 }  // namespace
+
+std::vector<FormatSection> lines_format() {
+  const auto listed = [](std::span<const KeySpec> keys) {
+    return std::vector<KeySpec>(keys.begin(), keys.end());
+  };
+  return {
+      {R"({"format": ...})", "The first line, the file's head.", listed(kHeadKeys)},
+      {R"({"block": "records"})", "Where a block begins.", listed(kRecordsKeys)},
+      {R"({"block": "lost"})", "Where blocks of the file were lost.", listed(kLostKeys)},
+      {R"({"block": "end"})", "The last line, of a file that has its end.", listed(kEndKeys)},
+      {R"({"type": ...})", "A record; with the fields of its type, below.", listed(kRecordKeys)}};
+}
 
 void trace_of_lines(const std::string& lines, const std::string& path) {
   LinesToTrace(lines, path).convert();

@@ -11,6 +11,22 @@
 #include "sim/base/error.hpp"
 
 namespace weft::trace {
+
+std::string opcode_text(Opcode opcode) {
+  const std::string_view name = opcode_name(opcode);
+  return name.empty() ? fmt::format("opcode {}", static_cast<unsigned>(opcode)) : std::string(name);
+}
+
+std::string status_text(std::uint8_t status) {
+  const std::string_view name = status_name(status);
+  return name.empty() ? fmt::format("status {}", status) : std::string(name);
+}
+
+std::string named(const std::map<std::uint32_t, std::string>& names, std::uint32_t name) {
+  const auto found = names.find(name);
+  return found == names.end() ? fmt::format("#{}", name) : one_line(found->second);
+}
+
 namespace {
 
 class Counter {
@@ -145,21 +161,6 @@ std::string seconds_text(std::uint64_t ns) {
   return fmt::format("{}.{:09} s", ns / 1'000'000'000, ns % 1'000'000'000);
 }
 
-std::string opcode_text(Opcode opcode) {
-  const std::string_view name = opcode_name(opcode);
-  return name.empty() ? fmt::format("opcode {}", static_cast<unsigned>(opcode)) : std::string(name);
-}
-
-std::string status_text(std::uint8_t status) {
-  const std::string_view name = status_name(status);
-  return name.empty() ? fmt::format("status {}", status) : std::string(name);
-}
-
-std::string named(const std::map<std::uint32_t, std::string>& names, std::uint32_t name) {
-  const auto found = names.find(name);
-  return found == names.end() ? fmt::format("#{}", name) : one_line(found->second);
-}
-
 std::string losses_text(const TraceSummary& s) {
   std::string out;
   for (const Loss& loss : s.losses.first) {
@@ -254,42 +255,6 @@ std::string notes_text(const TraceSummary& s) {
   return out.empty() ? "" : "\nnotes\n" + out;
 }
 
-Json operations_json(const std::map<Opcode, OperationCount>& operations) {
-  Json out = Json::array();
-  for (const auto& [opcode, count] : operations) {
-    out.push(Json::object({{"opcode", opcode_text(opcode)},
-                           {"posts", static_cast<std::int64_t>(count.posts)},
-                           {"bytes", static_cast<std::int64_t>(count.bytes)},
-                           {"completions", static_cast<std::int64_t>(count.completions)}}));
-  }
-  return out;
-}
-
-Json pairs_json(const TraceSummary& s) {
-  Json out = Json::array();
-  for (const auto& [name, pair] : s.pairs) {
-    out.push(Json::object({{"pair", name},
-                           {"device", named(s.device_names, pair.device)},
-                           {"number", pair.number},
-                           {"peer_number", pair.peer_number},
-                           {"is_unseen", pair.is_unseen},
-                           {"operations", operations_json(pair.operations)}}));
-  }
-  return out;
-}
-
-Json losses_json(const Losses& losses) {
-  Json out = Json::array();
-  for (const Loss& loss : losses.first) {
-    out.push(Json::object({{"offset", static_cast<std::int64_t>(loss.offset)},
-                           {"bytes", static_cast<std::int64_t>(loss.bytes)},
-                           {"blocks", static_cast<std::int64_t>(loss.blocks)},
-                           {"records", static_cast<std::int64_t>(loss.records)},
-                           {"what", loss.what}}));
-  }
-  return out;
-}
-
 }  // namespace
 
 TraceSummary summarize(const std::string& path) {
@@ -313,44 +278,6 @@ TraceSummary summarize(const std::string& path) {
 
 std::string summary_text(const TraceSummary& s) {
   return head_text(s) + devices_text(s) + operations_text(s) + notes_text(s) + losses_text(s);
-}
-
-Json summary_json(const TraceSummary& s) {
-  const auto number = [](std::uint64_t n) { return Json(static_cast<std::int64_t>(n)); };
-  Json errors = Json::array();
-  for (const auto& [status, n] : s.errors) {
-    errors.push(Json::object({{"status", status_text(status)}, {"completions", number(n)}}));
-  }
-  Json devices = Json::array();
-  for (const auto& [name, device] : s.devices) {
-    devices.push(Json::object({{"device", name},
-                               {"name", named(s.device_names, name)},
-                               {"host", named(s.host_names, device.host)},
-                               {"host_number", s.host_numbers.at(name)}}));
-  }
-  return Json::object({{"schema", "weft.trace-info/1"},
-                       {"file", s.file},
-                       {"tool", s.tool},
-                       {"records", number(s.records)},
-                       {"span_ns", number(s.last_ns - s.first_ns)},
-                       {"post_ns", s.post_ns},
-                       {"poll_ns", s.poll_ns},
-                       {"devices", devices},
-                       {"operations", operations_json(s.operations)},
-                       {"pairs", pairs_json(s)},
-                       {"errors", errors},
-                       {"refused", number(s.refused)},
-                       {"waiting", number(s.waiting)},
-                       {"unsignaled", number(s.unsignaled)},
-                       {"unmatched", number(s.unmatched)},
-                       {"forgotten", number(s.forgotten)},
-                       {"dropped_records", number(s.dropped.records)},
-                       {"dropped_posts", number(s.dropped.posts)},
-                       {"dropped_completions", number(s.dropped.completions)},
-                       {"is_ended", s.is_ended},
-                       {"lost_blocks", number(s.losses.blocks)},
-                       {"lost_bytes", number(s.losses.bytes)},
-                       {"losses", losses_json(s.losses)}});
 }
 
 }  // namespace weft::trace

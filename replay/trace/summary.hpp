@@ -8,6 +8,7 @@
 
 #include "replay/trace/reader.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
 
 namespace weft::trace {
 
@@ -65,8 +66,16 @@ struct TraceSummary {
 /// Reads a trace as OrderedRecords does, and throws as it does.
 TraceSummary summarize(const std::string& path);
 
+/// "write", "success"; "opcode 99", "status 99" where the format has no word.
+std::string opcode_text(Opcode opcode);
+std::string status_text(std::uint8_t status);
+/// A host's or device's name in one line; "#3" of one that the trace does not tell.
+std::string named(const std::map<std::uint32_t, std::string>& names, std::uint32_t name);
+
 std::string summary_text(const TraceSummary& summary);
 /// {"schema": "weft.trace-info/1", ...}
 Json summary_json(const TraceSummary& summary);
+/// Every object of that JSON with its keys.
+std::vector<FormatSection> summary_format();
 
 }  // namespace weft::trace
