@@ -8,6 +8,7 @@
 #include "models/nccl/decide/tuning.hpp"
 #include "sim/base/units.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
 
 namespace weft {
 
@@ -20,5 +21,7 @@ std::string nccl_text(const NcclDecisions& decisions, const Tuning& tuning,
 
 /// The contract of design.md section 5: the keys of data/h200/nccl-2.28.9-decisions.json's cases.
 Json nccl_json(const NcclDecisions& decisions, const Tuning& tuning, std::span<const Bytes> sizes);
+/// Every object of that JSON with its keys.
+std::vector<FormatSection> nccl_format();
 
 }  // namespace weft

@@ -4,22 +4,11 @@
 #include <fmt/ranges.h>
 
 #include "models/machine/by_node.hpp"
-#include "models/machine/gdr_possible.hpp"
 #include "models/machine/machine_state.hpp"
-#include "models/nccl/decide/bar1.hpp"
-#include "models/nccl/decide/gdr.hpp"
 #include "models/nccl/decide/gpu_nics.hpp"
-#include "models/nccl/schedule.hpp"
-#include "models/transport/contraction.hpp"
 
 namespace weft {
 namespace {
-
-std::vector<DeviceId> devices_of_kind(const Fabric& fabric, DeviceKind kind) {
-  std::vector<DeviceId> out;
-  for (std::size_t i = 0; i < fabric.count(kind); ++i) out.push_back(fabric.device(0, kind, i));
-  return out;
-}
 
 std::string link_text(const Machine& machine, DeviceId device) {
   const DeviceModel& model = machine.model(device);
@@ -62,54 +51,6 @@ std::string matrix_text(const Fabric& fabric) {
       out += fmt::format("{:<{}}", fabric.path_label(row, column).text(), width);
     }
     out += '\n';
-  }
-  return out;
-}
-
-/// The rate of a link, or of all of a trunk over which the load is spread.
-double trunk_gigabytes(const Machine& machine, LinkId id) {
-  return machine.capacity(ServerId{2 * id.index()}) / 1e9;
-}
-
-Json link_json(const Machine& machine, LinkId id) {
-  const Fabric& fabric = machine.fabric();
-  const Link link = fabric.link(id);
-  return Json::object({{"kind", link_kind_name(link.kind)},
-                       {"a", fabric.device(link.a).name},
-                       {"b", fabric.device(link.b).name},
-                       {"forward", fabric.direction_name({id, true})},
-                       {"back", fabric.direction_name({id, false})},
-                       {"count", link.count},
-                       {"rate_GBps", trunk_gigabytes(machine, id)}});
-}
-
-/// What `weft show` says of a tier of the network.
-struct TierView {
-  NetworkTier tier;
-  std::string part;
-  Bandwidth down;
-  Bandwidth up;  ///< of no meaning where no port leads up
-  Bandwidth local;
-  Duration latency;
-  Duration one_way;  ///< between NICs whose way turns in this tier: cables, FEC and switches
-};
-
-std::vector<TierView> tier_views(const Machine& machine) {
-  const Fabric& fabric = machine.fabric();
-  std::vector<TierView> out;
-  Bandwidth down = machine.fastest_nic_link();
-  Duration up_and_down;  // what a way that goes higher adds
-  for (const DeviceId nic : devices_of_kind(fabric, DeviceKind::kNic)) {
-    if (const auto wire = fabric.wire_link(nic)) up_and_down = machine.wire_latency(*wire) * 2;
-  }
-  for (std::size_t t = 0; t < fabric.network_tiers().size(); ++t) {
-    const DeviceId id = fabric.network_switch(t, 0);
-    const DeviceModel& model = machine.model(id);
-    out.push_back({fabric.network_tiers()[t], fabric.device(id).part, down, machine.uplink_rate(id),
-                   machine.local_rate(id), model.crossing_time(),
-                   up_and_down + model.crossing_time()});
-    down = out.back().up;
-    up_and_down += (model.crossing_time() + model.network->uplink_latency) * 2;
   }
   return out;
 }
@@ -185,44 +126,6 @@ std::string network_text(const Machine& machine) {
   return out;
 }
 
-Json network_json(const Machine& machine) {
-  const NetworkSpec& spec = machine.fabric().spec().network;
-  Json tiers = Json::array();
-  for (const TierView& view : tier_views(machine)) {
-    const NetworkTier& tier = view.tier;
-    Json each = Json::object({{"tier", tier.name},
-                              {"part", view.part},
-                              {"switches", tier.switches()},
-                              {"groups", tier.groups},
-                              {"ports", tier.ports},
-                              {"down", tier.down},
-                              {"down_rate_GBps", view.down.as_gigabytes_per_s()},
-                              {"up", tier.up},
-                              {"parents", tier.parents},
-                              {"latency_ns", view.latency.as_ns()},
-                              {"one_way_ns", view.one_way.as_ns()}});
-    if (tier.local > 0) {
-      each.set("local", tier.local);
-      each.set("local_rate_GBps", view.local.as_gigabytes_per_s());
-    }
-    if (tier.up > 0) {
-      each.set("up_rate_GBps", view.up.as_gigabytes_per_s());
-      each.set("oversubscription", tier.oversubscription());
-    }
-    tiers.push(std::move(each));
-  }
-  Json out = Json::object({{"name", spec.name},
-                           {"kind", network_kind_name(spec.kind)},
-                           {"routing", machine.routing().spread() ? "spread" : "ecmp"},
-                           {"tiers", tiers}});
-  if (spec.failed_uplinks.empty()) return out;
-  Json failed = Json::object({});
-  for (const auto& [leaf, links] : spec.failed_uplinks)
-    failed.set("leaf" + std::to_string(leaf), links);
-  out.set("failed_uplinks", std::move(failed));
-  return out;
-}
-
 std::string names_text(const Fabric& fabric, const std::vector<DeviceId>& devices) {
   std::string out;
   for (const DeviceId id : devices) out += (out.empty() ? "" : ", ") + fabric.device(id).name;
@@ -260,59 +163,7 @@ std::string gpu_nics_text(const Machine& machine, const ShownNccl& asked) {
          "receiver's;\nrings and trees have their own: weft nccl)\n";
 }
 
-Json gpu_nics_json(const Fabric& fabric, const std::vector<GpuNics>& gpus) {
-  const auto names = [&](const std::vector<DeviceId>& devices) {
-    Json out = Json::array();
-    for (const DeviceId id : devices) out.push(fabric.device(id).name);
-    return out;
-  };
-  Json out = Json::array();
-  for (const GpuNics& one : gpus) {
-    out.push(Json::object({{"gpu", fabric.device(one.gpu).name},
-                           {"nics", names(one.nics)},
-                           {"distance", nccl_path_type_name(one.distance)},
-                           {"tied", names(one.tied)},
-                           {"sharing", names(one.sharing)}}));
-  }
-  return out;
-}
-
 }  // namespace
-
-std::vector<PairView> pair_views(const Machine& machine, const ShownNccl& asked) {
-  const Fabric& fabric = machine.fabric();
-  std::vector<PairView> out;
-  const std::vector<DeviceId> gpus = devices_of_kind(fabric, DeviceKind::kGpu);
-  // One GPU alone, or nodes that no NIC joins, can be shown too.
-  const bool has_rings = fabric.nodes() > 1 && fabric.count(DeviceKind::kNic) > 0;
-  const std::vector<PinnedMemory> pinned =
-      nccl_pinned(machine.devices(),
-                  has_rings ? make_schedule(machine.devices(), MemoryPath::kGdr) : Schedule{});
-  const NcclGdrRule rule(machine.devices(), asked.env, asked.version);
-  for (std::size_t g = 0; g < gpus.size(); ++g) {
-    const DeviceId gpu = gpus[g];
-    for (const DeviceId nic : devices_of_kind(fabric, DeviceKind::kNic)) {
-      const PathLabel label = fabric.path_label(gpu, nic);
-      const GdrPossible possible = gdr_possible(machine, gpu, nic, pinned[g]);
-      const GdrDecision nccl = rule.of(gpu, nic);
-      PairView view{gpu,
-                    nic,
-                    label,
-                    possible.possible,
-                    possible.possible && nccl.enabled,
-                    possible.possible ? nccl.why : possible.why};
-      if (possible.possible) {
-        const auto rate = [&](Leg leg) {
-          return solo_rate(machine, contract(machine, {leg})).as_gigabytes_per_s();
-        };
-        view.write_gb_per_s = rate({Leg::Kind::kWrite, Leg::Medium::kPcie, nic, nic, gpu});
-        view.read_gb_per_s = rate({Leg::Kind::kRead, Leg::Medium::kPcie, nic, gpu, nic});
-      }
-      out.push_back(std::move(view));
-    }
-  }
-  return out;
-}
 
 std::string show_text(const Machine& machine, const ShownNccl& nccl) {
   const Fabric& fabric = machine.fabric();
@@ -339,63 +190,16 @@ std::string show_text(const Machine& machine, const ShownNccl& nccl) {
   return out + "(rates of PCIe alone, before the wire; NIC alone on the machine)\n";
 }
 
-Json show_json(const Machine& machine, const ShownNccl& nccl) {
-  const Fabric& fabric = machine.fabric();
-  Json devices = Json::array();
-  for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
-    const DeviceSpec& spec = fabric.device(DeviceId{i});
-    const auto upstream = fabric.upstream(DeviceId{i});
-    Json device = Json::object({{"name", spec.name},
-                                {"kind", device_kind_name(spec.kind)},
-                                {"part", spec.part},
-                                {"bus_id", spec.bus_id}});
-    device.set("upstream", upstream ? Json(fabric.device(*upstream).name) : Json());
-    Json state = Json::array();
-    for (const std::string& word : unusual_state(machine.devices(), DeviceId{i})) state.push(word);
-    device.set("state", std::move(state));
-    devices.push(std::move(device));
-  }
-  Json links = Json::array();
-  for (std::size_t i = 0; i < fabric.links_per_node(); ++i) {
-    links.push(link_json(machine, LinkId{i}));
-  }
-  Json pairs = Json::array();
-  for (const PairView& pair : pair_views(machine, nccl)) {
-    pairs.push(Json::object({{"gpu", fabric.device(pair.gpu).name},
-                             {"nic", fabric.device(pair.nic).name},
-                             {"class", pair.label.text()},
-                             {"gdr_possible", pair.gdr_possible},
-                             {"nccl_default", pair.nccl_default},
-                             {"why", pair.why},
-                             {"nic_writes_gpu_GBps", pair.write_gb_per_s},
-                             {"nic_reads_gpu_GBps", pair.read_gb_per_s}}));
-  }
-  Json notes = Json::array();
-  for (const std::string& note : fabric.spec().notes) notes.push(note);
-  const NcclGpuNics gpu_nics = nccl_gpu_nics(machine.devices(), nccl.env, nccl.version);
-  Json out = Json::object({{"schema", "weft.show/1"},
-                           {"topology", fabric.spec().name},
-                           {"source", fabric.spec().source},
-                           {"nodes", fabric.nodes()},
-                           {"network", network_json(machine)},
-                           {"devices", devices},
-                           {"links", links},
-                           {"pairs", pairs},
-                           {"gpu_nics", gpu_nics_json(fabric, gpu_nics.gpus)},
-                           {"notes", notes}});
-  if (!gpu_nics.why_not.empty()) out.set("gpu_nics_unknown", gpu_nics.why_not);
-  return out;
-}
-
 std::string show_dot(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
   std::string out = "graph weft {\n  node [shape=box];\n";
   for (std::size_t i = 0; i < fabric.links_per_node(); ++i) {
     const Link link = fabric.link(LinkId{i});
-    out += fmt::format(
-        "  \"{}\" -- \"{}\" [label=\"{}{} {:.0f} GB/s\"];\n", fabric.device(link.a).name,
-        fabric.device(link.b).name, link_kind_name(link.kind),
-        link.count > 1 ? fmt::format(" x{}", link.count) : "", trunk_gigabytes(machine, LinkId{i}));
+    out += fmt::format("  \"{}\" -- \"{}\" [label=\"{}{} {:.0f} GB/s\"];\n",
+                       fabric.device(link.a).name, fabric.device(link.b).name,
+                       link_kind_name(link.kind),
+                       link.count > 1 ? fmt::format(" x{}", link.count) : "",
+                       trunk_gigabytes_per_s(machine, LinkId{i}));
   }
   return out + "}\n";
 }
