@@ -3,6 +3,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/io/keys.hpp"
@@ -19,6 +20,10 @@ std::string bash_completion(const std::deque<CommandInfo>& commands,
                             const std::vector<std::string>& keys);
 std::string zsh_completion(const std::deque<CommandInfo>& commands,
                            const std::vector<std::string>& keys);
+
+/// A heading and a table of keys in Markdown for each map of a format. `left_out` heads the column
+/// of what holds without a key, or of when it is there.
+std::string sections_text(const std::vector<FormatSection>& sections, std::string_view left_out);
 
 /// topologies/README.md and scenarios/README.md: every key that the readers take and that results
 /// have, in Markdown.

@@ -4,10 +4,12 @@
 #include "models/expect/gate.hpp"
 #include "models/params/parts.hpp"
 #include "replay/calibrate/report.hpp"
+#include "replay/simulate/simulate.hpp"
 #include "sim/input/prices.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_yaml.hpp"
 #include "sim/report/comparison.hpp"
+#include "sim/report/diff.hpp"
 #include "sim/result/measured.hpp"
 #include "sim/result/run_result.hpp"
 #include "tools/copies_json.hpp"
@@ -15,8 +17,10 @@
 #include "tools/doctor_report.hpp"
 #include "tools/expect_report.hpp"
 #include "tools/explain_report.hpp"
+#include "tools/nccl_view.hpp"
 #include "tools/perftest_json.hpp"
 #include "tools/sensitivity_report.hpp"
+#include "tools/show_text.hpp"
 #include "tools/step_json.hpp"
 #include "tools/traffic_json.hpp"
 
@@ -29,21 +33,6 @@ std::string cell(std::string_view text) {
   for (const char c : text) {
     if (c == '|' || c == '<') out += '\\';
     out += c;
-  }
-  return out;
-}
-
-/// A heading and a table for each map. `left_out` heads the column of what holds without a key.
-std::string sections_text(const std::vector<FormatSection>& sections, std::string_view left_out) {
-  std::string out;
-  for (const FormatSection& section : sections) {
-    if (!section.path.empty()) out += fmt::format("\n### `{}`\n", section.path);
-    out += fmt::format("\n{}\n\n| key | what it holds | {} | meaning |\n|---|---|---|---|\n",
-                       section.meaning, left_out);
-    for (const KeySpec& key : section.keys) {
-      out += fmt::format("| `{}` | {} | {} | {} |\n", key.name, cell(form_text(key)),
-                         cell(key.fallback.empty() ? "always" : key.fallback), cell(key.meaning));
-    }
   }
   return out;
 }
@@ -208,6 +197,20 @@ std::string capacity_text() {
 
 }  // namespace
 
+std::string sections_text(const std::vector<FormatSection>& sections, std::string_view left_out) {
+  std::string out;
+  for (const FormatSection& section : sections) {
+    if (!section.path.empty()) out += fmt::format("\n### `{}`\n", section.path);
+    out += fmt::format("\n{}\n\n| key | what it holds | {} | meaning |\n|---|---|---|---|\n",
+                       section.meaning, left_out);
+    for (const KeySpec& key : section.keys) {
+      out += fmt::format("| `{}` | {} | {} | {} |\n", key.name, cell(form_text(key)),
+                         cell(key.fallback.empty() ? "always" : key.fallback), cell(key.meaning));
+    }
+  }
+  return out;
+}
+
 std::string topology_page() {
   return fmt::format(kHead, "topology") +
          "# Topologies\n\n"
@@ -237,7 +240,16 @@ std::string topology_page() {
          sections_text(topology_format(), "if left out") +
          "\n## Keys of a part\n\n"
          "What `part` names is a file of models/params, built into the program.\n" +
-         sections_text(part_format(), "if left out");
+         sections_text(part_format(), "if left out") +
+         "\n## Keys of a machine shown\n\n"
+         "`weft show FILE --format json` writes one JSON object. Devices, links and pairs are "
+         "those "
+         "of one node.\n" +
+         sections_text(show_format(), "present") +
+         "\n## Keys of decisions\n\n"
+         "`weft nccl FILE --json FILE` writes one JSON object, in NCCL's words and numbers "
+         "([what it decides](../models/nccl/decide/decisions.md)).\n" +
+         sections_text(nccl_format(), "present");
 }
 
 std::string scenario_page() {
@@ -269,8 +281,16 @@ std::string scenario_page() {
          "\n## Keys of a perftest\n\n`weft perftest --json FILE` writes one JSON object.\n" +
          sections_text(perftest_format(), "present") +
          "\n## Keys of copies\n\n`weft copies --json FILE` writes one JSON object.\n" +
-         sections_text(copies_format(), "present") + measured_text() + calibration_text() +
-         capacity_text();
+         sections_text(copies_format(), "present") +
+         "\n## Keys of a difference\n\n`weft diff A B --json FILE` writes one JSON object.\n" +
+         sections_text(diff_format(), "present") +
+         "\n## Keys of a replay\n\n"
+         "`weft replay TRACE --json FILE` writes one JSON object ([how](../replay/README.md)).\n" +
+         sections_text(replay::replay_format(), "present") +
+         "\n## Columns of a replay\n\n`weft replay TRACE --csv FILE` writes one line an "
+         "operation.\n" +
+         sections_text({replay::replay_csv_format()}, "not empty") + measured_text() +
+         calibration_text() + capacity_text();
 }
 
 }  // namespace weft

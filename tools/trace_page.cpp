@@ -2,6 +2,8 @@
 
 #include "replay/trace/block.hpp"
 #include "replay/trace/fields.hpp"
+#include "replay/trace/lines.hpp"
+#include "replay/trace/summary.hpp"
 #include "tools/docs.hpp"
 
 namespace weft {
@@ -92,8 +94,6 @@ line for the head, one for each block (`{{"block":"records","by":2}}`, at last `
 where blocks were lost), one for each record: `type`, `by` (the thread), `time_ns`, and the fields below; of a text `text`, of
 segments `segments`. A record whose bytes do not follow from its fields has `raw` instead, its bytes behind the head. Numbers
 beyond 2^53 are texts.
-
-## Records
 )";
 
 }  // namespace
@@ -101,6 +101,9 @@ beyond 2^53 are texts.
 std::string trace_page() {
   std::string out = fmt::format(kIntroduction, trace::kMaxBlockBytes >> 10U, trace::kMajorVersion,
                                 trace::kMinorVersion, words_text(trace::clock_field()));
+  out += sections_text(trace::lines_format(), "present") +
+         "\n## Keys of counts\n\n`weft trace info FILE --json FILE` writes one JSON object.\n" +
+         sections_text(trace::summary_format(), "present") + "\n## Records\n";
   for (const trace::RecordForm& form : trace::record_forms()) {
     out += fmt::format("\n### `{}`: type {}, {} bytes\n\n{}.{}\n", form.name,
                        static_cast<unsigned>(form.type), form.bytes, form.meaning,

@@ -14,6 +14,8 @@ import sys
 import tempfile
 import unittest
 
+import trace_test
+
 WEFT = ""
 SOURCE = pathlib.Path()
 LIMIT_S = 120
@@ -138,10 +140,13 @@ printf '%s\\n' "${{COMPREPLY[@]}}" """
                              timeout=LIMIT_S)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
 
-    def sections(self, title):
+    def chapter(self, title, page="scenario"):
+        return re.split(r"(?m)^## ", weft("docs", page).split(title)[1])[0]
+
+    def sections(self, title, page="scenario"):
         """The keys of a chapter's objects, by path."""
         sections = {}
-        for part in re.split(r"(?m)^##", re.split(r"(?m)^## ", weft("docs", "scenario").split(title)[1])[0]):
+        for part in re.split(r"(?m)^##", self.chapter(title, page)):
             path = re.match(r"# `(.*)`", part)
             sections[path.group(1) if path else ""] = set(re.findall(r"(?m)^\| `(\w+)` \|", part))
         return sections
@@ -161,6 +166,135 @@ printf '%s\\n' "${{COMPREPLY[@]}}" """
         for answer in answers:
             walk(json.loads(answer), "")
         return seen
+
+    def listed(self, title, page):
+        """The same, each path on its own; and the paths of maps by name of what is no map itself."""
+        sections = {path: keys for paths, keys in self.sections(title, page).items() for path in paths.split(", ")}
+        by_name = set()
+        for part in re.split(r"(?m)^##", self.chapter(title, page)):
+            path = re.match(r"# `(.*)`", part)
+            begin = path.group(1) + "." if path else ""
+            by_name |= {begin + key for key in re.findall(r"(?m)^\| `(\w+)` \| map by ", part)}
+        return sections, by_name
+
+    def seen_by_name(self, title, page, *answers):
+        """The keys of JSON answers, by path; of a map by name those of what is in it, by the path of its section,
+        where capitals stand for the name."""
+        sections, by_name = self.listed(title, page)
+        seen = {}
+
+        def walk(value, path):
+            if isinstance(value, list):
+                for item in value:
+                    walk(item, path + "[]")
+            if not isinstance(value, dict):
+                return
+            below = {other[len(path) + 1:].split(".")[0] for other in sections if other.startswith(path + ".")}
+            name = next((step for step in below if re.fullmatch("[A-Z]+", step)), None)
+            if path in by_name and name is None:
+                return
+            if name is None:
+                seen.setdefault(path, set()).update(value)
+            for key, item in value.items():
+                walk(item, f"{path}.{name or key}" if path else key)
+        for answer in answers:
+            walk(json.loads(answer), "")
+        return seen
+
+    def test_machines_shown_have_the_keys_of_the_page_and_no_others(self):
+        racks, node = (str(SOURCE / "topologies" / name) for name in ("racks-32k.yaml", "hgx-h100-8nic.yaml"))
+        show = [weft("show", *arguments, "--format", "json") for arguments in (
+            (racks,), (node, "--set", "network.kind=leaf-spine", "--set",
+                       "network.ports=64", "--set", "network.failed_uplinks=leaf0:1"),
+            (str(SOURCE / "tests/cli/no_nics.yaml"),))]
+        title = "## Keys of a machine shown"
+        self.assertEqual(self.seen_by_name(title, "topology", *show), self.listed(title, "topology")[0])
+
+    def test_decisions_have_the_keys_of_the_page_and_no_others(self):
+        apart = ("--env", "NCCL_P2P_DISABLE=1", "--env", "NCCL_SHM_DISABLE=1", "--env", "NCCL_NVLS_ENABLE=0")
+        nccl = [weft("nccl", str(SOURCE / "topologies" / file), "--nodes", "2", *options, "--json", "-") for file, options
+                in (("hgx-h100-8nic.yaml", ()), ("h200-vm.yaml", apart))]
+        title = "## Keys of decisions"
+        self.assertEqual(self.seen_by_name(title, "topology", *nccl), self.listed(title, "topology")[0])
+
+    def test_differences_have_the_keys_of_the_page_and_no_others(self):
+        files = [str(self.here / name) for name in ("a.json", "b.json", "nccl.json")]
+        for file, sizes, options in ((files[0], "1 KiB, 1 MiB", ()),
+                                     (files[1], "1 MiB, 2 MiB", ("--env", "NCCL_PROTO=Simple"))):
+            scenario = self.here / "s.yaml"
+            scenario.write_text(f"""scenario: s
+topology: {SOURCE}/topologies/hgx-h100-1nic.yaml
+nodes: 2
+memory_paths: [gdr]
+workload: {{op: allreduce, sizes: [{sizes}]}}
+""")
+            weft("run", str(scenario), "--json", file, *options)
+        weft("nccl", str(SOURCE / "topologies/hgx-h100-1nic.yaml"), "--json", files[2])
+        title = "## Keys of a difference"
+        seen = self.seen_by_name(title, "scenario", *(weft("diff", files[0], other, "--json", "-") for other in files[1:]))
+        self.assertEqual(seen, self.listed(title, "scenario")[0])
+
+    def trace(self, *records, **options):
+        """A trace's file."""
+        lines, file = self.here / "a.jsonl", self.here / "a.weft"
+        lines.write_text(trace_test.lines(*records, **options))
+        weft("trace", "import", str(lines), "-o", str(file))
+        return str(file)
+
+    def test_replays_have_the_keys_and_columns_of_the_page_and_no_others(self):
+        file = self.trace(*trace_test.reads(), trace_test.post(30000, "fetch_and_add", 9, 8),
+                          trace_test.completion(31000, "fetch_and_add", 9, 8))
+        replay = ("replay", file, "--topology", str(SOURCE / "topologies/hgx-h100-8nic.yaml"))
+        title = "## Keys of a replay"
+        sections, _ = self.listed(title, "scenario")
+        self.assertEqual(self.seen_by_name(title, "scenario", weft(*replay, "--json", "-")), sections)
+        columns = re.findall(r"(?m)^\| `(\w+)` \|", self.chapter("## Columns of a replay"))
+        self.assertEqual(weft(*replay, "--csv", "-").splitlines()[0].split(","), columns)
+
+    def test_counts_of_a_trace_have_the_keys_of_the_page_and_no_others(self):
+        whole = self.trace(*trace_test.reads(), trace_test.post(30000, "read", 3, 64),
+                           trace_test.completion(31000, "read", 3, 64, "flushed"))
+        cut_off = self.here / "off.weft"
+        cut_off.write_bytes(pathlib.Path(whole).read_bytes()[:-60])
+        title = "## Keys of counts"
+        seen = self.seen_by_name(title, "trace", *(weft("trace", "info", str(file), "--json", "-")
+                                                   for file in (whole, cut_off)))
+        self.assertEqual(seen, self.listed(title, "trace")[0])
+
+    def test_lines_of_a_trace_have_the_keys_of_the_page_and_no_others(self):
+        def dump(file):
+            return weft("trace", "dump", file, "--format", "json")
+        file = self.trace(*trace_test.reads(), {"type": 999, "raw": "00" * 8})
+        damaged = bytearray(pathlib.Path(file).read_bytes())
+        damaged[80] ^= 255  # in a block's head
+        (self.here / "damaged.weft").write_bytes(damaged)
+        dumps = [dump(file), dump(str(self.here / "damaged.weft")),
+                 dump(self.trace(head={"tool_raw": "ff", "topology_raw": "ff"}))]
+        sections = self.sections("## JSON lines", "trace")
+        record = sections["{\"type\": ...}"] - {"text", "segments", "raw"}
+        texts = re.split(r"(?m)^### `(\w+)`: ", self.chapter("## Records", "trace"))
+        fields = dict(zip(texts[1::2], texts[2::2]))
+        kinds, heads = set(), []
+        for line in map(json.loads, "".join(dumps).splitlines()):
+            kind, keys = line.get("type", line.get("block", "head")), set(line)
+            kinds.add(kind)
+            if "raw" in line:
+                self.assertEqual(keys, record | {"raw"})
+            elif "type" in line:
+                own = set(re.findall(r"(?m)^\|[^`|]*\|[^`|]*\| `(\w+)` \|", fields[kind].split("A segment")[0]))
+                tail = {"text"} if "Behind it a text" in fields[kind] else set()
+                self.assertEqual(keys, record | own | tail, kind)
+                segment = set(re.findall(r"(?m)^\|[^`|]*\|[^`|]*\| `(\w+)` \|", fields[kind].split("A segment")[-1]))
+                for one in line.get("segments", []):
+                    self.assertEqual(set(one), segment)
+            elif "block" in line:
+                self.assertEqual(keys, sections[f'{{"block": "{kind}"}}'])
+            else:
+                heads.append(keys)
+        raw = [{key for key in keys if key.endswith("_raw")} for keys in heads]
+        self.assertEqual(raw, [set(), set(), {"tool_raw", "topology_raw"}])
+        self.assertEqual(set.union(*heads), sections["{\"format\": ...}"])
+        self.assertLessEqual({"head", "records", "lost", "end", "post", "host", 999}, kinds)
 
     def intervals(self, op):
         """A file of parameters with an interval for an operation."""
