@@ -256,9 +256,10 @@ std::optional<Machine::SwitchLoad> Machine::load_of_one_switch() const {
 }
 
 const DeviceModel& Machine::model(DeviceId device) const {
+  const std::size_t devices = node_models_.size();
+  if (device.index() < devices) return models_of(0)[device.index()];
   const std::optional<std::size_t> tier = fabric_->tier_of(device);
   if (tier) return netswitches_[*tier];
-  const std::size_t devices = node_models_.size();
   return models_of(device.index() / devices)[device.index() % devices];
 }
 

@@ -251,12 +251,21 @@ class Builder {
   /// on the target's side of it.
   std::vector<double> packet_sizes(const Route& route, double size, bool target_is_at_end) const {
     std::vector<double> sizes(route.size(), size);
-    for (std::size_t i = 0; i + 1 < route.size(); ++i) {
-      const auto& root = model(end_of(fabric_, route[i])).root;
-      if (!root) continue;
-      const std::size_t from = target_is_at_end ? i + 1 : 0;
-      const std::size_t to = target_is_at_end ? route.size() : i + 1;
-      for (std::size_t j = from; j < to; ++j) sizes[j] = std::min(sizes[j], root->peer_payload);
+    double least = size;
+    const auto cut = [&](std::size_t behind) {
+      const auto& root = model(end_of(fabric_, route[behind])).root;
+      if (root) least = std::min(least, root->peer_payload);
+    };
+    if (target_is_at_end) {
+      for (std::size_t i = 1; i < route.size(); ++i) {
+        cut(i - 1);
+        sizes[i] = least;
+      }
+    } else {
+      for (std::size_t i = route.size(); i-- > 0;) {
+        if (i + 1 < route.size()) cut(i);
+        sizes[i] = least;
+      }
     }
     return sizes;
   }

@@ -60,6 +60,8 @@ struct Fabric::Impl {
   std::size_t cabled_nics{0};
   std::vector<std::size_t> cabled_number;    // of each device that is a cabled NIC: see number_nics
   std::unique_ptr<NetworkShape> network;     // if there is one
+  std::size_t switch_count{0};               // of it
+  std::size_t switch_links{0};               // between these
   std::vector<DeviceSpec> network_switches;  // by tier
   std::optional<NodeGraph> graph;
 
@@ -76,7 +78,9 @@ struct Fabric::Impl {
   Link network_link(std::size_t index) const;
 
   std::optional<std::uint32_t> node_of(DeviceId id) const;
-  std::size_t local(DeviceId id) const { return id.index() % per_node(); }
+  std::size_t local(DeviceId id) const {
+    return id.index() < per_node() ? id.index() : id.index() % per_node();
+  }
   DeviceId device_id(std::size_t node, std::size_t device) const {
     return DeviceId{node * per_node() + device};
   }
@@ -143,6 +147,8 @@ void Fabric::Impl::make_network() {
   const NetworkSpec& said = spec.network;
   if (said.kind == NetworkSpec::Kind::kNone) return;
   network = weft::make_network(said, nodes, static_cast<std::uint32_t>(cabled_nics));
+  switch_count = network->switch_count();
+  switch_links = network->link_count();
   const std::array<const NetworkTierSpec*, 3> of_tier{&said.leaf, &said.spine, &said.core};
   for (std::size_t tier = 0; tier < network->tiers().size(); ++tier) {
     const NetworkTierSpec& own = *of_tier.at(tier);
@@ -158,8 +164,8 @@ void Fabric::Impl::make_network() {
 
 void Fabric::Impl::check_id_range() const {
   constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
-  const std::size_t devices = in_nodes() + (network ? network->switch_count() : 0);
-  const std::size_t all_links = links_in_nodes() + (network ? network->link_count() : 0);
+  const std::size_t devices = in_nodes() + switch_count;
+  const std::size_t all_links = links_in_nodes() + switch_links;
   if (std::max(devices, all_links) >= kMost) {
     throw InputError({spec.file}, std::to_string(nodes) + " nodes of " +
                                       std::to_string(per_node()) + " devices and " +
@@ -169,9 +175,10 @@ void Fabric::Impl::check_id_range() const {
 }
 
 std::optional<std::uint32_t> Fabric::Impl::node_of(DeviceId id) const {
+  if (id.index() < per_node()) return 0;
   const std::size_t node = id.index() / per_node();
   if (node < nodes) return static_cast<std::uint32_t>(node);
-  if (network && id.index() - in_nodes() < network->switch_count()) return std::nullopt;
+  if (id.index() - in_nodes() < switch_count) return std::nullopt;
   broken("no device " + std::to_string(id.index()));
 }
 
@@ -247,13 +254,9 @@ Fabric& Fabric::operator=(Fabric&&) noexcept = default;
 const TopologySpec& Fabric::spec() const { return impl_->spec; }
 std::uint32_t Fabric::nodes() const { return impl_->nodes; }
 std::size_t Fabric::devices_per_node() const { return impl_->per_node(); }
-std::size_t Fabric::device_count() const {
-  return impl_->in_nodes() + (impl_->network ? impl_->network->switch_count() : 0);
-}
+std::size_t Fabric::device_count() const { return impl_->in_nodes() + impl_->switch_count; }
 std::size_t Fabric::links_per_node() const { return impl_->links.size(); }
-std::size_t Fabric::link_count() const {
-  return impl_->links_in_nodes() + (impl_->network ? impl_->network->link_count() : 0);
-}
+std::size_t Fabric::link_count() const { return impl_->links_in_nodes() + impl_->switch_links; }
 
 const DeviceSpec& Fabric::device(DeviceId id) const {
   const std::optional<std::size_t> tier = tier_of(id);
@@ -275,8 +278,9 @@ Link Fabric::link(LinkId id) const {
   if (id.index() >= impl_->links_in_nodes()) {
     return impl_->network_link(id.index() - impl_->links_in_nodes());
   }
-  const std::size_t node = id.index() / impl_->links.size();
-  Link link = impl_->links[id.index() % impl_->links.size()];
+  const bool is_first = id.index() < impl_->links.size();  // mostly so, and divisions take long
+  const std::size_t node = is_first ? 0 : id.index() / impl_->links.size();
+  Link link = impl_->links[is_first ? id.index() : id.index() % impl_->links.size()];
   const std::size_t local_a = link.a.index();
   link.a = impl_->device_id(node, local_a);
   link.b = link.kind == LinkKind::kWire ? impl_->leaf_of(node, local_a)
