@@ -1,7 +1,6 @@
 #include "models/nccl/decide/gdr.hpp"
 
 #include "models/nccl/decide/gdr_check.hpp"
-#include "models/nccl/decide/write_topo.hpp"
 
 namespace weft {
 namespace {
@@ -21,39 +20,40 @@ GdrDecision default_gdr_decision(PathClass distance) {
 }
 
 NcclGdrRule::NcclGdrRule(const DeviceParams& devices, const NcclEnv& env, NcclVersion version)
-    : fabric_{&devices.fabric()}, env_{env} {
-  if (!why_not_decided(*fabric_).empty()) return;
-  View view;
-  view.system = build_nccl_system(nccl_tree_of(devices).tree, env_, nccl_release(version));
-  view.paths = compute_nccl_paths(view.system, env_);
+    : NcclGdrRule(devices.fabric(), env, nccl_seen(devices, env, version)) {}
+
+NcclGdrRule::NcclGdrRule(const Fabric& fabric, const NcclEnv& env, std::optional<NcclSeen> seen)
+    : fabric_{&fabric}, env_{env}, seen_{std::move(seen)} {
+  if (!seen_) return;
+  const NcclSystem& system = seen_->system;
   for (std::size_t g = 0; g < fabric_->count(DeviceKind::kGpu); ++g) {
     const std::string& name = fabric_->device(fabric_->device(0, DeviceKind::kGpu, g)).name;
-    view.gpus[name] = view.system.gpu_of_rank(static_cast<int>(g));
+    gpus_[name] = system.gpu_of_rank(static_cast<int>(g));
   }
-  for (int n = 0; n < view.system.count(NcclNodeType::kNet); ++n) {
-    view.nets[view.system.node(NcclNodeType::kNet, n).net.name] = n;
+  for (int n = 0; n < system.count(NcclNodeType::kNet); ++n) {
+    nets_[system.node(NcclNodeType::kNet, n).net.name] = n;
   }
-  view_ = std::move(view);
 }
 
 GdrDecision NcclGdrRule::of(DeviceId gpu, DeviceId nic) const {
-  if (view_) {
-    const auto net = view_->nets.find(fabric_->device(nic).name);
-    const int place = view_->gpus.at(fabric_->device(gpu).name);
-    if (net != view_->nets.end() && place >= 0) return decided(place, net->second);
+  if (seen_) {
+    const auto net = nets_.find(fabric_->device(nic).name);
+    const int place = gpus_.at(fabric_->device(gpu).name);
+    if (net != nets_.end() && place >= 0) return decided(place, net->second);
   }
   return default_gdr_decision(fabric_->path_label(gpu, nic).path_class);
 }
 
 GdrDecision NcclGdrRule::decided(int gpu, int net) const {
+  const auto& [system, paths] = *seen_;
   NcclGdrCheck check;
   for (const bool read : {false, true}) {
-    check = check_gdr(view_->system, view_->paths, env_, gpu, net, read);
+    check = check_gdr(system, paths, env_, gpu, net, read);
     if (!check.enabled) break;
   }
-  const int proxy = proxy_gpu(view_->system, view_->paths, gpu, net);
+  const int proxy = proxy_gpu(system, paths, gpu, net);
   std::string why = check.why;
-  for (const auto& [name, place] : view_->gpus) {
+  for (const auto& [name, place] : gpus_) {
     if (proxy != gpu && place == proxy) why = "PXN by " + name + ": " + why;
   }
   const bool by_distance = !check.enabled && check.measured;

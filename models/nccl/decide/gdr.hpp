@@ -5,8 +5,7 @@
 #include <string>
 
 #include "models/nccl/decide/env.hpp"
-#include "models/nccl/decide/paths.hpp"
-#include "models/nccl/decide/system.hpp"
+#include "models/nccl/decide/seen.hpp"
 #include "models/params/device_params.hpp"
 
 namespace weft {
@@ -24,6 +23,10 @@ class NcclGdrRule {
  public:
   explicit NcclGdrRule(const DeviceParams& devices, const NcclEnv& env = {},
                        NcclVersion version = {});
+  /// Of the node as NCCL sees it (nccl_seen()).
+  NcclGdrRule(const Fabric& fabric, const NcclEnv& env, std::optional<NcclSeen> seen);
+
+  const std::optional<NcclSeen>& seen() const { return seen_; }
 
   /// On only where sends and receives both are. Precondition: a GPU and a NIC of node 0.
   GdrDecision of(DeviceId gpu, DeviceId nic) const;
@@ -31,17 +34,11 @@ class NcclGdrRule {
  private:
   GdrDecision decided(int gpu, int net) const;
 
-  /// The node as NCCL sees it.
-  struct View {
-    NcclSystem system;
-    NcclPaths paths;
-    std::map<std::string, int> gpus;  ///< places by name
-    std::map<std::string, int> nets;
-  };
-
   const Fabric* fabric_;
   NcclEnv env_;
-  std::optional<View> view_;
+  std::optional<NcclSeen> seen_;
+  std::map<std::string, int> gpus_;  ///< places in it by name
+  std::map<std::string, int> nets_;
 };
 
 /// NCCL 2.28's default rule for a path class: on up to PXB. NODE has no twin in NCCL and is PHB

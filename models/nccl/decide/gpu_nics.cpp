@@ -25,13 +25,18 @@ void add_sharing(std::vector<GpuNics>& gpus) {
 }  // namespace
 
 NcclGpuNics nccl_gpu_nics(const DeviceParams& devices, const NcclEnv& env, NcclVersion version) {
-  const Fabric& fabric = devices.fabric();
+  return nccl_gpu_nics(devices.fabric(), env, nccl_seen(devices, env, version));
+}
+
+NcclGpuNics nccl_gpu_nics(const Fabric& fabric, const NcclEnv& env,
+                          const std::optional<NcclSeen>& seen) {
   NcclGpuNics out;
-  out.why_not = why_not_decided(fabric);
-  if (!out.why_not.empty()) return out;
-  const NcclSystem system =
-      build_nccl_system(nccl_tree_of(devices).tree, env, nccl_release(version));
-  const NcclPaths paths = compute_nccl_paths(system, env);
+  if (!seen) {
+    out.why_not = why_not_decided(fabric);
+    return out;
+  }
+  const NcclSystem& system = seen->system;
+  const NcclPaths& paths = seen->paths;
   if (system.count(kNet) == 0) out.why_not = "no NIC that NCCL takes";
   const std::vector<int>& groups = paths.gpu_groups;
   if (std::ranges::any_of(groups, [&](int group) { return group != groups.front(); })) {

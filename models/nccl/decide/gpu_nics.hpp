@@ -1,11 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/nccl/decide/env.hpp"
 #include "models/nccl/decide/path_type.hpp"
-#include "models/params/device_params.hpp"
+#include "models/nccl/decide/seen.hpp"
 
 namespace weft {
 
@@ -26,5 +27,8 @@ struct NcclGpuNics {
 /// Of node 0 of a fabric, by its tree (write_topo.hpp). Not known: GPUs that why_not_decided()
 /// names; no NIC; a node whose GPUs NCCL takes for several nodes.
 NcclGpuNics nccl_gpu_nics(const DeviceParams& devices, const NcclEnv& env, NcclVersion version);
+/// The same of the node as NCCL sees it (nccl_seen()).
+NcclGpuNics nccl_gpu_nics(const Fabric& fabric, const NcclEnv& env,
+                          const std::optional<NcclSeen>& seen);
 
 }  // namespace weft
