@@ -46,7 +46,8 @@ Json machine_json(const ReportArguments& arguments) {
   const std::uint32_t nodes = spec.nodes;
   const Fabric fabric(std::move(spec), nodes);
   const DeviceParams devices(fabric, params, parts);
-  const Json shown = show_json(Machine(devices));
+  const Machine machine(devices);
+  const Json shown = show_json(machine, {});  // of its parts alone
   return Json::object({{"name", arguments.machine},
                        {"nodes", nodes},
                        {"devices", shown.at("devices")},

@@ -40,11 +40,13 @@ void show(const ShowArguments& arguments) {
   const Machine machine(devices);
   for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
   for (const std::string& note : nccl.env.notes) std::cerr << "note: " << note << '\n';
-  if (arguments.format == "json") {
-    std::cout << show_json(machine, nccl).dump();
-  } else {
-    std::cout << (arguments.format == "dot" ? show_dot(machine) : show_text(machine, nccl));
+  if (arguments.format == "dot") {
+    std::cout << show_dot(machine);
+    return;
   }
+  const NodeView node = node_view(machine, nccl);
+  std::cout << (arguments.format == "json" ? show_json(machine, node).dump()
+                                           : show_text(machine, node));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include <array>
 
 #include "models/machine/machine_state.hpp"
-#include "models/nccl/decide/gpu_nics.hpp"
 #include "sim/result/fields.hpp"
 #include "tools/show_text.hpp"
 
@@ -210,8 +209,7 @@ Json links_json(const Machine& machine) {
 /// What is shown.
 struct Shown {
   const Machine& machine;
-  const std::vector<PairView>& pairs;
-  const NcclGpuNics& gpu_nics;
+  const NodeView& node;
   const TopologySpec& spec() const { return machine.fabric().spec(); }
 };
 
@@ -232,20 +230,18 @@ constexpr std::array kFileFields{
     FileField{{"links", "list", "", "of a node: PCIe, between devices, wires"},
               [](const Shown& s) { return links_json(s.machine); }},
     FileField{{"pairs", "list", "", "each GPU with each NIC of a node"},
-              [](const Shown& s) { return listed(s.machine, s.pairs, kPairFields); }},
+              [](const Shown& s) { return listed(s.machine, s.node.pairs, kPairFields); }},
     FileField{{"gpu_nics", "list", "", "the NICs that NCCL gives each GPU of a node"},
-              [](const Shown& s) { return listed(s.machine, s.gpu_nics.gpus, kGpuFields); }},
+              [](const Shown& s) { return listed(s.machine, s.node.gpu_nics.gpus, kGpuFields); }},
     FileField{{"notes", "list of text", "", "what was assumed"},
               [](const Shown& s) { return texts_json(s.spec().notes); }},
     FileField{{"gpu_nics_unknown", "text", "where `gpu_nics` is not known", "why"},
-              [](const Shown& s) { return if_any(s.gpu_nics.why_not); }}};
+              [](const Shown& s) { return if_any(s.node.gpu_nics.why_not); }}};
 
 }  // namespace
 
-Json show_json(const Machine& machine, const ShownNccl& nccl) {
-  const std::vector<PairView> pairs = pair_views(machine, nccl);
-  const NcclGpuNics gpu_nics = nccl_gpu_nics(machine.devices(), nccl.env, nccl.version);
-  return object_of(Shown{machine, pairs, gpu_nics}, kFileFields);
+Json show_json(const Machine& machine, const NodeView& node) {
+  return object_of(Shown{machine, node}, kFileFields);
 }
 
 std::vector<FormatSection> show_format() {

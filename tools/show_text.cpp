@@ -1,11 +1,14 @@
 #include "tools/show_text.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/machine/alike_devices.hpp"
 #include "models/machine/by_node.hpp"
 #include "models/machine/machine_state.hpp"
-#include "models/nccl/decide/gpu_nics.hpp"
 
 namespace weft {
 namespace {
@@ -36,20 +39,53 @@ void add_tree(const Machine& machine, DeviceId device, const std::string& indent
   }
 }
 
-std::string matrix_text(const Fabric& fabric) {
+/// The cells of the matrix, as wide as its columns. Of pairs that are alike one is looked at.
+class MatrixCells {
+ public:
+  MatrixCells(const Machine& machine, std::size_t width)
+      : fabric_{machine.fabric()},
+        alike_{machine},
+        width_{width},
+        texts_{padded(PathLabel{PathClass::kSelf}.text())},
+        places_(alike_.count() * alike_.count()) {}
+
+  const std::string& cell(DeviceId row, DeviceId column) {
+    if (row == column) return texts_.front();
+    std::uint16_t& place = places_[alike_.class_of(row) * alike_.count() + alike_.class_of(column)];
+    if (place == 0) place = place_of(padded(fabric_.path_label(row, column).text()));
+    return texts_[place];
+  }
+  std::string padded(std::string_view text) const { return fmt::format("{:<{}}", text, width_); }
+
+ private:
+  std::uint16_t place_of(std::string text) {
+    const auto at = std::find(texts_.begin() + 1, texts_.end(), text);
+    const auto place = static_cast<std::uint16_t>(at - texts_.begin());
+    if (at == texts_.end()) texts_.push_back(std::move(text));
+    return place;
+  }
+
+  const Fabric& fabric_;
+  AlikeDevices alike_;
+  std::size_t width_;
+  std::vector<std::string> texts_;     // there are: that of a device and itself first
+  std::vector<std::uint16_t> places_;  // in them, by the classes of two devices; 0: not known yet
+};
+
+std::string matrix_text(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
   std::vector<DeviceId> ends = devices_of_kind(fabric, DeviceKind::kGpu);
   const std::vector<DeviceId> nics = devices_of_kind(fabric, DeviceKind::kNic);
   ends.insert(ends.end(), nics.begin(), nics.end());
   std::size_t width = 5;
   for (const DeviceId id : ends) width = std::max(width, fabric.device(id).name.size() + 1);
+  MatrixCells cells(machine, width);
   std::string out(width, ' ');
-  for (const DeviceId id : ends) out += fmt::format("{:<{}}", fabric.device(id).name, width);
+  for (const DeviceId id : ends) out += cells.padded(fabric.device(id).name);
   out += '\n';
   for (const DeviceId row : ends) {
-    out += fmt::format("{:<{}}", fabric.device(row).name, width);
-    for (const DeviceId column : ends) {
-      out += fmt::format("{:<{}}", fabric.path_label(row, column).text(), width);
-    }
+    out += cells.padded(fabric.device(row).name);
+    for (const DeviceId column : ends) out += cells.cell(row, column);
     out += '\n';
   }
   return out;
@@ -144,10 +180,8 @@ std::string remark_text(const Fabric& fabric, const GpuNics& one) {
   return out;
 }
 
-std::string gpu_nics_text(const Machine& machine, const ShownNccl& asked) {
-  const Fabric& fabric = machine.fabric();
+std::string gpu_nics_text(const Fabric& fabric, const NcclGpuNics& found) {
   if (fabric.count(DeviceKind::kNic) == 0 || fabric.count(DeviceKind::kGpu) == 0) return "";
-  const NcclGpuNics found = nccl_gpu_nics(machine.devices(), asked.env, asked.version);
   if (!found.why_not.empty()) return "\nNICs that NCCL gives each GPU: " + found.why_not + "\n";
   const auto line = [](std::string_view gpu, std::string_view nics, std::string_view distance,
                        std::string_view remark) {
@@ -165,16 +199,16 @@ std::string gpu_nics_text(const Machine& machine, const ShownNccl& asked) {
 
 }  // namespace
 
-std::string show_text(const Machine& machine, const ShownNccl& nccl) {
+std::string show_text(const Machine& machine, const NodeView& node) {
   const Fabric& fabric = machine.fabric();
   std::string out = fmt::format("{}: {} node{} of\n", fabric.spec().name, fabric.nodes(),
                                 fabric.nodes() == 1 ? "" : "s");
   for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
     if (!fabric.upstream(DeviceId{i})) add_tree(machine, DeviceId{i}, "  ", out);
   }
-  out += unlike_text(machine) + network_text(machine) + "\n" + matrix_text(fabric) +
-         gpu_nics_text(machine, nccl);
-  const std::vector<PairView> pairs = pair_views(machine, nccl);
+  out += unlike_text(machine) + network_text(machine) + "\n" + matrix_text(machine) +
+         gpu_nics_text(fabric, node.gpu_nics);
+  const std::vector<PairView>& pairs = node.pairs;
   if (pairs.empty()) return out;
   out += fmt::format("\n{:<16} {:<5} {:>13} {:>13}  {:<12} {}\n", "GPU-NIC", "class",
                      "NIC writes GPU", "NIC reads GPU", "NCCL's rule", "why");

@@ -1,5 +1,10 @@
 #include "tools/show_view.hpp"
 
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "models/machine/alike_devices.hpp"
 #include "models/machine/gdr_possible.hpp"
 #include "models/nccl/decide/bar1.hpp"
 #include "models/nccl/decide/gdr.hpp"
@@ -7,6 +12,82 @@
 #include "models/transport/contraction.hpp"
 
 namespace weft {
+namespace {
+
+/// Gathers pairs of a node's GPUs and NICs. Of those that are alike the first is computed; of the
+/// others only what their names or NCCL's order of devices is in.
+class PairsAlike {
+ public:
+  PairsAlike(const Machine& machine, const NcclGdrRule& rule)
+      : machine_{machine}, rule_{rule}, alike_{machine} {}
+
+  void add(DeviceId gpu, DeviceId nic, const PinnedMemory& pinned) {
+    std::uint32_t& place = first_like(gpu, nic, pinned);
+    if (place == kNone) {
+      place = static_cast<std::uint32_t>(pairs_.size());
+      pairs_.push_back(computed(gpu, nic, pinned));
+      return;
+    }
+    const bool is_named = names_itself(pairs_[place]);
+    PairView view = pairs_[place];
+    view.gpu = gpu;
+    view.nic = nic;
+    if (view.gdr_possible) {
+      if (rule_.seen()) decide(view);
+    } else if (is_named) {
+      view.why = gdr_possible(machine_, gpu, nic, pinned).why;
+    }
+    pairs_.push_back(std::move(view));
+  }
+
+  std::vector<PairView> take() { return std::move(pairs_); }
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  std::uint32_t& first_like(DeviceId gpu, DeviceId nic, const PinnedMemory& pinned) {
+    std::vector<std::uint32_t>& of_gpu = first_[{alike_.class_of(gpu), pinned.bytes.count()}];
+    if (of_gpu.empty()) of_gpu.resize(alike_.count(), kNone);
+    return of_gpu[alike_.class_of(nic)];
+  }
+
+  bool names_itself(const PairView& view) const {
+    const auto names = [&](DeviceId device) {
+      return view.why.find(machine_.fabric().device(device).name) != std::string::npos;
+    };
+    return names(view.gpu) || names(view.nic);
+  }
+
+  void decide(PairView& view) const {
+    GdrDecision nccl = rule_.of(view.gpu, view.nic);
+    view.nccl_default = nccl.enabled;
+    view.why = std::move(nccl.why);
+  }
+
+  PairView computed(DeviceId gpu, DeviceId nic, const PinnedMemory& pinned) const {
+    PairView view{.gpu = gpu, .nic = nic, .label = machine_.fabric().path_label(gpu, nic)};
+    GdrPossible possible = gdr_possible(machine_, gpu, nic, pinned);
+    view.gdr_possible = possible.possible;
+    view.why = std::move(possible.why);
+    if (!view.gdr_possible) return view;
+    decide(view);
+    const auto rate = [&](const Leg& leg) {
+      return solo_rate(machine_, contract(machine_, {leg})).as_gigabytes_per_s();
+    };
+    view.write_gb_per_s = rate({Leg::Kind::kWrite, Leg::Medium::kPcie, nic, nic, gpu});
+    view.read_gb_per_s = rate({Leg::Kind::kRead, Leg::Medium::kPcie, nic, gpu, nic});
+    return view;
+  }
+
+  const Machine& machine_;
+  const NcclGdrRule& rule_;
+  AlikeDevices alike_;
+  std::vector<PairView> pairs_;
+  // By a GPU's class and what is pinned on it, then by the NIC's class: places among the pairs.
+  std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::uint32_t>> first_;
+};
+
+}  // namespace
 
 std::vector<DeviceId> devices_of_kind(const Fabric& fabric, DeviceKind kind) {
   std::vector<DeviceId> out;
@@ -38,38 +119,23 @@ std::vector<TierView> tier_views(const Machine& machine) {
   return out;
 }
 
-std::vector<PairView> pair_views(const Machine& machine, const ShownNccl& asked) {
+NodeView node_view(const Machine& machine, const ShownNccl& asked) {
   const Fabric& fabric = machine.fabric();
-  std::vector<PairView> out;
-  const std::vector<DeviceId> gpus = devices_of_kind(fabric, DeviceKind::kGpu);
+  const NcclGdrRule rule(fabric, asked.env, nccl_seen(machine.devices(), asked.env, asked.version));
+  NodeView out;
+  out.gpu_nics = nccl_gpu_nics(fabric, asked.env, rule.seen());
   // One GPU alone, or nodes that no NIC joins, can be shown too.
   const bool has_rings = fabric.nodes() > 1 && fabric.count(DeviceKind::kNic) > 0;
   const std::vector<PinnedMemory> pinned =
       nccl_pinned(machine.devices(),
                   has_rings ? make_schedule(machine.devices(), MemoryPath::kGdr) : Schedule{});
-  const NcclGdrRule rule(machine.devices(), asked.env, asked.version);
-  for (std::size_t g = 0; g < gpus.size(); ++g) {
-    const DeviceId gpu = gpus[g];
-    for (const DeviceId nic : devices_of_kind(fabric, DeviceKind::kNic)) {
-      const PathLabel label = fabric.path_label(gpu, nic);
-      const GdrPossible possible = gdr_possible(machine, gpu, nic, pinned[g]);
-      const GdrDecision nccl = rule.of(gpu, nic);
-      PairView view{gpu,
-                    nic,
-                    label,
-                    possible.possible,
-                    possible.possible && nccl.enabled,
-                    possible.possible ? nccl.why : possible.why};
-      if (possible.possible) {
-        const auto rate = [&](Leg leg) {
-          return solo_rate(machine, contract(machine, {leg})).as_gigabytes_per_s();
-        };
-        view.write_gb_per_s = rate({Leg::Kind::kWrite, Leg::Medium::kPcie, nic, nic, gpu});
-        view.read_gb_per_s = rate({Leg::Kind::kRead, Leg::Medium::kPcie, nic, gpu, nic});
-      }
-      out.push_back(std::move(view));
-    }
+  const std::vector<DeviceId> nics = devices_of_kind(fabric, DeviceKind::kNic);
+  PairsAlike pairs(machine, rule);
+  for (std::size_t g = 0; g < fabric.count(DeviceKind::kGpu); ++g) {
+    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
+    for (const DeviceId nic : nics) pairs.add(gpu, nic, pinned[g]);
   }
+  out.pairs = pairs.take();
   return out;
 }
 

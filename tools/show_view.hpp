@@ -5,7 +5,7 @@
 
 #include "models/machine/machine.hpp"
 #include "models/nccl/decide/env.hpp"
-#include "models/nccl/decide/path_type.hpp"
+#include "models/nccl/decide/gpu_nics.hpp"
 
 namespace weft {
 
@@ -22,13 +22,18 @@ struct PairView {
   PathLabel label;
   bool gdr_possible{false};
   bool nccl_default{false};  ///< whether NCCL would use GPUDirect RDMA
-  std::string why;
+  std::string why{};
   double write_gb_per_s{0};  ///< NIC into GPU memory, alone on the machine; 0 if not possible
   double read_gb_per_s{0};   ///< NIC out of GPU memory
 };
 
-/// Every GPU-NIC pair of a node, GPUs first.
-std::vector<PairView> pair_views(const Machine& machine, const ShownNccl& nccl = {});
+/// What `weft show` says of GPUs and NICs of a node.
+struct NodeView {
+  std::vector<PairView> pairs;  ///< every pair, GPUs first
+  NcclGpuNics gpu_nics;
+};
+/// Of node 0. Throws InputError as nccl_seen() and make_schedule() do.
+NodeView node_view(const Machine& machine, const ShownNccl& nccl = {});
 
 /// The devices of a kind on a node.
 std::vector<DeviceId> devices_of_kind(const Fabric& fabric, DeviceKind kind);

@@ -306,14 +306,15 @@ Shown Topology::show() const {
   return at_the_border([&] {
     const Assembled on(parse_topology(text_, name_, make_catalog()), settings_of(set_), 1);
     Shown out;
-    for (const PairView& pair : pair_views(on.machine)) {
+    const NodeView node = node_view(on.machine);
+    for (const PairView& pair : node.pairs) {
       out.pairs.push_back({on.fabric.device(pair.gpu).name, on.fabric.device(pair.nic).name,
                            pair.label.text(), pair.gdr_possible, pair.nccl_default, pair.why,
                            pair.write_gb_per_s, pair.read_gb_per_s});
     }
     out.notes = on.fabric.spec().notes;
-    out.text = show_text(on.machine);
-    out.json = show_json(on.machine).dump();
+    out.text = show_text(on.machine, node);
+    out.json = show_json(on.machine, node).dump();
     return out;
   });
 }

@@ -674,13 +674,32 @@ class Results(CliTest):
                     "    nic0: {kind: nic, part: connectx-7, upstream: cpu0, network: fabric}\n" +
                     "".join(f"    gpu{i}: {{kind: gpu, part: h100-pcie, upstream: cpu0}}\n" for i in range(gpus)))
 
-        def seconds(gpus):
-            (self.here / "wide.yaml").write_text(text(gpus))
-            began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-            self.ok("show", "wide.yaml", "--format", "json")
-            return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began
-        few = seconds(500)
-        self.assertLess(seconds(4000), 8 * 3 * few + 1)  # 8 times the pairs; the square would be 64
+        few = self.seconds_to_show(text(500))
+        self.assertLess(self.seconds_to_show(text(4000)), 8 * 3 * few + 1)  # 8 times the pairs; the square would be 64
+
+    def seconds_to_show(self, topology):
+        (self.here / "wide.yaml").write_text(topology)
+        began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        self.ok("show", "wide.yaml", "--format", "json")
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began
+
+    def test_show_computes_pairs_that_are_alike_once(self):
+        def text(gpus):
+            return f"""topology: 120 CPUs in a chain
+source: made
+nodes: 1
+node:
+  devices:
+    cpu{{i}}: {{repeat: 120, kind: cpu, part: sapphire-rapids}}
+    gpu{{i}}: {{repeat: {120 * gpus}, kind: gpu, part: h100-sxm, upstream: "cpu{{i/{gpus}}}"}}
+    nic{{i}}: {{repeat: 120, kind: nic, part: connectx-7, upstream: "cpu{{i}}", network: fabric}}
+  links:
+    - {{repeat: 119, kind: socket, between: ["cpu{{i}}", "cpu{{i+1}}"], count: 4}}
+network:
+  fabric: {{kind: one-switch}}
+"""
+        # 8 times the pairs, each over up to 119 links; what is alike is as much.
+        self.assertLess(self.seconds_to_show(text(8)), 2 * self.seconds_to_show(text(1)) + 1)
 
     def test_a_fluid_run_says_what_only_packets_see(self):
         settings = ("--set", "wire.pfc_xoff=128 KiB", "--set", "nic0.cqe_bytes=128 B", "--set", "nic.blueflame=off")
