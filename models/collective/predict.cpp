@@ -85,6 +85,19 @@ bool runs_every_rank(const Ready& ready, const RowTask& task) {
   return is_drawn(ready, task) || !ready.options.folds;
 }
 
+/// With which network some ranks would stand for many; "" where no other is known to.
+std::string_view sampled_with(const Ready& ready, const RowTask& task) {
+  if (is_drawn(ready, task)) {
+    return ", or wire.routing=spread, by which some ranks stand for many";
+  }
+  const NetworkSpec& network = ready.machine.fabric().spec().network;
+  if (task.op == Op::kAllToAll && !task.stand_in.first &&
+      network.paths == NetworkSpec::Paths::kValiant) {
+    return ", or network.paths=minimal, whose routes are few enough to count";
+  }
+  return "";
+}
+
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. What folding saves is not counted.
 void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
@@ -102,8 +115,7 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
         fabric.count(DeviceKind::kGpu) * fabric.nodes(),
         long_run ? kMostTransfers : kMostConnections,
         task.bytes == ready.options.timeline_of ? ", or a smaller one for the timeline" : "",
-        is_drawn(ready, task) ? ", or wire.routing=spread, by which some ranks stand for many"
-                              : ""));
+        sampled_with(ready, task)));
   }
 }
 

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "models/collective/compare.hpp"
@@ -14,6 +16,8 @@
 
 namespace weft::test::models_large_runs {
 namespace {
+
+using ::testing::HasSubstr;
 
 /// Sizes above this are left out for the time that they take: three of 1,440 GPUs.
 constexpr Bytes kMost = Bytes::gib(2);
@@ -40,6 +44,25 @@ TEST(LargeRuns, EachErrorIsThatOfThePage) {
                 error * 100);
     EXPECT_NEAR(error, kErrors.at(id), 0.03) << id;
   }
+}
+
+// Too many connections to draw, too many routes to count: said with the network that is neither.
+TEST(LargeRuns, RefusalsNameTheNetworkThatWouldAnswer) {
+  const auto refusal = [](const std::vector<std::string>& settings) -> std::string {
+    Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 4096, "alltoall", Bytes::mib(64));
+    PredictOptions options;
+    for (const std::string& text : settings) options.set.push_back(parse_setting(text));
+    try {
+      predict(scenario, options, make_catalog());
+    } catch (const TooLarge& e) {
+      return e.what();
+    }
+    return "answered";
+  };
+  EXPECT_THAT(refusal({"network.kind=fat-tree", "network.ports=64", "wire.routing=ecmp"}),
+              HasSubstr("take fewer nodes or sizes, or wire.routing=spread"));
+  EXPECT_THAT(refusal({"network.kind=dragonfly", "network.ports=64", "network.paths=valiant"}),
+              HasSubstr("take fewer nodes or sizes, or network.paths=minimal"));
 }
 
 // DeepSeek's dispatch on 128 GPUs took 192 us. Its kernels are not modelled; what the wire alone
