@@ -76,12 +76,18 @@ bool is_of_launches(std::string_view key) {
 }
 
 void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::string>& notes) {
-  if (!runs_few || machine.devices().unlike_nodes().empty()) return;
+  const std::vector<std::uint32_t>& unlike = machine.devices().unlike_nodes();
+  if (!runs_few || unlike.empty()) return;
   notes.push_back(fmt::format(
-      "node {} is not like the others: it is one of the few nodes that run in place of all {}; how "
-      "far off that is: models/transport/README.md, Samples (--unfolded runs every rank, where "
-      "that is not refused)",
-      machine.devices().unlike_nodes().front(), machine.fabric().nodes()));
+      "{} in place of all {}; how far off that is: models/transport/README.md, Samples (--unfolded "
+      "runs every rank, where that is not refused)",
+      unlike.size() == 1
+          ? fmt::format("node {} is not like the others: it is one of the few nodes that run",
+                        unlike.front())
+          : fmt::format("nodes {} are not like the others: each of them alone is one of the few "
+                        "nodes that run, and the longest time counts,",
+                        fmt::join(unlike, ", ")),
+      machine.fabric().nodes()));
 }
 
 void add_extended_notes(RunResult& result, std::optional<std::uint64_t> seed) {

@@ -22,18 +22,20 @@ bool is_tree(const Choice& choice) {
   return choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
 }
 
-/// Precondition: at most one node is not like the others.
-std::optional<Sample::Unlike> unlike_of(const Machine& cluster, std::uint32_t nodes) {
-  const std::vector<std::uint32_t>& unlike = cluster.devices().unlike_nodes();
-  if (unlike.empty()) return {};
-  const std::uint32_t of_cluster = cluster.fabric().nodes();
-  const std::uint32_t node = unlike.front();
-  return Sample::Unlike{place_in_trees(nodes, node, of_cluster).value_or(1), node};
+std::optional<Sample::Unlike> placed(std::optional<std::uint32_t> unlike, const Machine& cluster,
+                                     std::uint32_t nodes) {
+  if (!unlike) return {};
+  return Sample::Unlike{place_in_trees(nodes, *unlike, cluster.fabric().nodes()).value_or(1),
+                        *unlike};
 }
 
 Params params_of(const Machine& cluster, const std::optional<Sample::Unlike>& unlike) {
   Params out{cluster.devices().params()};
-  if (unlike) out.move_node(unlike->of_cluster, unlike->place);
+  if (unlike) {
+    out.keep_node(unlike->of_cluster, unlike->place);
+  } else {
+    out.drop_nodes();
+  }
   return out;
 }
 
@@ -41,13 +43,13 @@ Params params_of(const Machine& cluster, const std::optional<Sample::Unlike>& un
 
 Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
                const PartLibrary& parts, std::optional<SampleNetwork> of_cluster,
-               NodesAre nodes_are)
+               std::optional<std::uint32_t> unlike_node)
     : stands_for{in_place_of},
       network{of_cluster},
-      unlike{nodes_are == NodesAre::kAlike ? std::nullopt : unlike_of(cluster, nodes)},
+      unlike{placed(unlike_node, cluster, nodes)},
       params{params_of(cluster, unlike)},
       fabric{on_fewer_switches(cluster, nodes, network), nodes},
-      devices{fabric, with_network(params, cluster, nodes, network), parts, nodes_are},
+      devices{fabric, with_network(params, cluster, nodes, network), parts},
       machine{devices} {}
 
 bool may_be_sampled(Op op, const Machine& cluster) {
@@ -57,7 +59,8 @@ bool may_be_sampled(Op op, const Machine& cluster) {
                           : cluster.has_one_switch()
                               ? nodes <= 2 * Sample::kOfRings
                               : nodes <= Sample::kMostWhole && gpus <= Sample::kMostWholeGpus;
-  return !runs_whole && !cluster.has_emulated_nics() && cluster.devices().unlike_nodes().size() < 2;
+  return !runs_whole && !cluster.has_emulated_nics() &&
+         cluster.devices().unlike_nodes().size() <= Sample::kMostUnlike;
 }
 
 std::vector<SampleRun> StandIn::runs() const {
@@ -154,9 +157,32 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
     if (is_tree(choice)) return of_filled_trees(op, bytes, path, choice);
   }
   if (!may_be_sampled(op, machine_)) return {};
+  const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
+  if (unlike.empty()) return with({op, bytes, path, {}});
+  StandIn out;
+  const auto add = [&](std::optional<std::uint32_t> node) {
+    StandIn one = with({op, bytes, path, node});
+    const bool is_sampled = one.first.has_value();
+    if (!out.first) {
+      out = std::move(one);
+    } else {
+      out.at_least.push_back(std::move(one));
+    }
+    return is_sampled;
+  };
+  for (const std::uint32_t node : unlike) {
+    if (!add(node)) return {};
+  }
+  if (!is_point_to_point(op) && is_tree(schedules_.at(path).choose(op, bytes))) add({});
+  return out;
+}
+
+StandIn Samples::with(const Asked& asked) {
+  const auto& [op, bytes, path, unlike] = asked;
+  const std::uint32_t nodes = machine_.fabric().nodes();
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
-  if (op == Op::kAllToAll) return of_all_to_all(bytes, path);
-  if (op == Op::kSendRecv) return of_sends_to_the_next(bytes, path);
+  if (op == Op::kAllToAll) return of_all_to_all(asked);
+  if (op == Op::kSendRecv) return of_sends_to_the_next(asked);
   const Schedule& cluster = schedules_.at(path);
   const Choice choice = cluster.choose(op, bytes);
   if (choice.algorithm == Algorithm::kRing) {
@@ -164,19 +190,18 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
     std::optional<RingSample> rings = sample_of_rings(op, path, choice);
     if (rings && is_chain(op)) rings = of_slowest_hops(*rings);
     if (!rings || rings->nodes >= nodes) return {};
-    const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network);
+    const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network, unlike);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
-    if (is_chain(op)) return of_chains(op, bytes, path, choice, *rings);
+    if (is_chain(op)) return of_chains(asked, choice, *rings);
     return of_nodes_alike(
-        bytes, path,
-        {.sampled = rings->nodes,
-         .most = most_nodes_of_rings(sample, op, bytes, path, choice),
-         .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
-         .network = rings->network,
-         .between = rings->between});
+        asked, {.sampled = rings->nodes,
+                .most = most_nodes_of_rings(sample, op, bytes, path, choice),
+                .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
+                .network = rings->network,
+                .between = rings->between});
   }
-  if (choice.algorithm == Algorithm::kPat) return of_pat(op, bytes, path, choice);
-  return is_tree(choice) ? of_trees(op, bytes, path, choice) : StandIn{};
+  if (choice.algorithm == Algorithm::kPat) return of_pat(asked, choice);
+  return is_tree(choice) ? of_trees(asked, choice) : StandIn{};
 }
 
 /// Nodes whose steps a ring's sample runs. On one switch all its nodes do alike, on two leaves
@@ -206,11 +231,11 @@ Samples::RingSample Samples::of_slowest_hops(RingSample rings) {
 
 /// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes
 /// from node to node, and meets itself nowhere: where links between switches limit it runs whole.
-StandIn Samples::of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& choice,
-                           const RingSample& rings) {
+StandIn Samples::of_chains(const Asked& asked, const Choice& choice, const RingSample& rings) {
+  const auto& [op, bytes, path, unlike] = asked;
   const std::uint32_t nodes = machine_.fabric().nodes();
   if (Launches(machine_.devices().params()).kind != Launches::Kind::kSingle) {
-    return {.first = SampleRun{&sample_of(rings.nodes, nodes, path, rings.network), bytes},
+    return {.first = SampleRun{&sample_of(rings.nodes, nodes, path, rings.network, unlike), bytes},
             .is_chain = true,
             .between = rings.between};
   }
@@ -219,8 +244,8 @@ StandIn Samples::of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& ch
   if (nodes <= Sample::kMostWhole || rings.between) return {};
   std::optional<SampleNetwork> network = rings.network;
   if (network) network = SampleNetwork{rings.mean, rings.mean};
-  const Sample& more = sample_of(kMore, nodes, path, network);
-  const Sample& less = sample_of(kLess, nodes, path, network);
+  const Sample& more = sample_of(kMore, nodes, path, network, unlike);
+  const Sample& less = sample_of(kLess, nodes, path, network, unlike);
   for (const Sample* sample : {&more, &less}) {
     if (!stands_for(sample->schedules.at(path), schedules_.at(path), op, choice)) return {};
   }
@@ -233,25 +258,27 @@ StandIn Samples::of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& ch
 }
 
 /// Over several switches that never block all messages take as long as the farthest.
-StandIn Samples::of_pat(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+StandIn Samples::of_pat(const Asked& asked, const Choice& choice) {
+  const MemoryPath path = asked.path;
   std::optional<SampleNetwork> network;
   if (!machine_.has_one_switch()) {
     const std::optional<Duration> takes = farthest_nics(machine_, cabled_pairs(machine_));
     if (!takes || !machine_.network_never_blocks()) return {};
     network = SampleNetwork{*takes, *takes};
   }
-  const Sample& sample = sample_of(Sample::kOfPat, machine_.fabric().nodes(), path, network);
-  if (!stands_for(sample.schedules.at(path), schedules_.at(path), op, choice)) return {};
-  return of_nodes_alike(bytes, path,
-                        {.sampled = Sample::kOfPat,
-                         .most = static_cast<std::uint32_t>(Sample::kMostPatRanks),
-                         .sent = [](std::uint32_t n) { return n - 1.0; },
-                         .network = network});
+  const Sample& sample =
+      sample_of(Sample::kOfPat, machine_.fabric().nodes(), path, network, asked.unlike);
+  if (!stands_for(sample.schedules.at(path), schedules_.at(path), asked.op, choice)) return {};
+  return of_nodes_alike(asked, {.sampled = Sample::kOfPat,
+                                .most = static_cast<std::uint32_t>(Sample::kMostPatRanks),
+                                .sent = [](std::uint32_t n) { return n - 1.0; },
+                                .network = network});
 }
 
 /// Ranks enough that NCCL spreads a send over as many channels as among all. Where networks may
 /// block, or have no route, the cluster runs itself.
-StandIn Samples::of_sends_to_the_next(Bytes bytes, MemoryPath path) {
+StandIn Samples::of_sends_to_the_next(const Asked& asked) {
+  const auto& [op, bytes, path, unlike] = asked;
   const Fabric& fabric = machine_.fabric();
   const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
   const Schedule& cluster = schedules_.at(path);
@@ -259,12 +286,12 @@ StandIn Samples::of_sends_to_the_next(Bytes bytes, MemoryPath path) {
       std::max(2 * Sample::kOfRings, (cluster.p2p_channels + gpus - 1) / gpus);
   if (fabric.nodes() <= here) return {};
   if (machine_.has_one_switch()) {
-    return {.first = SampleRun{&sample_of(here, here, path, {}), bytes}};
+    return {.first = SampleRun{&sample_of(here, here, path, {}, unlike), bytes}};
   }
   const std::optional<Duration> slowest = slowest_to_the_next(cluster);
   if (!machine_.network_never_blocks() || !slowest) return {};
-  return {.first =
-              SampleRun{&sample_of(here, here, path, SampleNetwork{*slowest, *slowest}), bytes}};
+  return {.first = SampleRun{
+              &sample_of(here, here, path, SampleNetwork{*slowest, *slowest}, unlike), bytes}};
 }
 
 /// From the NICs of a node's last GPU to those of the next one's first, by channel; none if there
@@ -292,12 +319,13 @@ std::optional<Duration> Samples::slowest_to_the_next(const Schedule& cluster) co
 /// Two nodes stand for all, over several switches on a leaf each: so many rounds are under way at a
 /// time that what crosses a link does so evenly. Racks whose leaves are joined side by side carry
 /// all that stays in a rack in few rounds.
-StandIn Samples::of_all_to_all(Bytes bytes, MemoryPath path) {
+StandIn Samples::of_all_to_all(const Asked& asked) {
+  const auto& [op, bytes, path, unlike] = asked;
   Alike alike{.sampled = Sample::kOfAllToAlls,
               .most = most_nodes_of_all_to_all(path),
               .sent = [](std::uint32_t n) { return n - 1.0; },
               .network = {}};
-  if (machine_.has_one_switch()) return of_nodes_alike(bytes, path, alike);
+  if (machine_.has_one_switch()) return of_nodes_alike(asked, alike);
   if (machine_.fabric().spec().network.inside != NetworkSpec::Inside::kTree) return {};
   const P2pShares shares = p2p_shares(schedules_.at(path));
   const std::optional<Duration> farthest = farthest_nics(
@@ -321,7 +349,7 @@ StandIn Samples::of_all_to_all(Bytes bytes, MemoryPath path) {
       alike.between = known.limit->cause;
     }
   }
-  return of_nodes_alike(bytes, path, alike);
+  return of_nodes_alike(asked, alike);
 }
 
 /// Nodes whose all-to-all is run round by round: fewer, the more GPUs share a NIC.
@@ -337,14 +365,15 @@ std::uint32_t Samples::most_nodes_of_all_to_all(MemoryPath path) const {
 
 /// A few nodes in the place of all; beyond `most` in the place of half and an eighth of `most`,
 /// with as many bytes for each node.
-StandIn Samples::of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike) {
+StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
   const std::uint32_t nodes = machine_.fabric().nodes();
   const auto run_of = [&](std::uint32_t part, Bytes sent) {
-    return SampleRun{&sample_of(alike.sampled, part, path, alike.network), sent};
+    return SampleRun{&sample_of(alike.sampled, part, asked.path, alike.network, asked.unlike),
+                     sent};
   };
-  if (nodes <= alike.most) return {.first = run_of(nodes, bytes), .between = alike.between};
+  if (nodes <= alike.most) return {.first = run_of(nodes, asked.bytes), .between = alike.between};
   const auto part_of = [&](std::uint32_t part) {
-    return run_of(part, Bytes{pieces(bytes, Bytes{nodes}) * part});
+    return run_of(part, Bytes{pieces(asked.bytes, Bytes{nodes}) * part});
   };
   const std::uint32_t more = alike.most / 2;
   const std::uint32_t less = alike.most / 8;
@@ -360,10 +389,11 @@ StandIn Samples::of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike
 
 /// With what is decided for the cluster, for a memory path.
 const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
-                                 std::optional<SampleNetwork> network, NodesAre nodes_are) {
-  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network, nodes_are}];
+                                 std::optional<SampleNetwork> network,
+                                 std::optional<std::uint32_t> unlike) {
+  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network, unlike}];
   if (!sample) {
-    sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, network, nodes_are);
+    sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, network, unlike);
   }
   const auto [at, is_new] = sample->schedules.try_emplace(path);
   if (is_new) {

@@ -50,6 +50,7 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// the pace of all. It has the place of one with as many children in each of the two trees, or of
 /// their root. That is no longer exact. What of it is slow may hide what a level adds to a tree, in
 /// a few nodes more than in many: the cluster takes no less than one of which all nodes are alike.
+/// With several such nodes it takes no less than with each of them alone.
 ///
 /// A broadcast or reduce goes through the ring once, each rank passing on what it is sent: one of
 /// many launches takes what it takes through the ranks of a few nodes, and a launch alone grows by
@@ -82,13 +83,15 @@ struct Sample {
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
   static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, over several switches
+  /// Nodes that are not like the others, each of which is in samples of its own.
+  static constexpr std::size_t kMostUnlike = 8;
 
   /// `in_place_of`: nodes, of the cluster or of one like it. `network`: none is one like the
-  /// cluster's. `nodes_are` alike: without the node that is not like the others. `parts` must
-  /// outlive it.
+  /// cluster's. `unlike`: the node of the cluster's that is among them though not like the others.
+  /// `parts` must outlive it.
   Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
          const PartLibrary& parts, std::optional<SampleNetwork> network,
-         NodesAre nodes_are = NodesAre::kAsSet);
+         std::optional<std::uint32_t> unlike = {});
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
 
@@ -197,6 +200,13 @@ class Samples {
   StandIn of(Op op, Bytes bytes, MemoryPath path);
 
  private:
+  struct Asked {
+    Op op;
+    Bytes bytes;
+    MemoryPath path;
+    std::optional<std::uint32_t> unlike;  ///< a node that is among them; none: all are alike
+  };
+  StandIn with(const Asked& asked);
   /// Where all nodes do alike.
   struct Alike {
     std::uint32_t sampled;  ///< nodes that stand for all, up to `most`
@@ -205,7 +215,7 @@ class Samples {
     std::optional<SampleNetwork> network;
     std::optional<Cause> between{};
   };
-  StandIn of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike);
+  StandIn of_nodes_alike(const Asked& asked, const Alike& alike);
   struct RingSample {
     std::uint32_t nodes;
     std::optional<SampleNetwork> network;
@@ -216,10 +226,9 @@ class Samples {
   static RingSample of_slowest_hops(RingSample rings);
   std::uint32_t most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
                                     const Choice& choice) const;
-  StandIn of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& choice,
-                    const RingSample& rings);
-  StandIn of_pat(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
-  StandIn of_sends_to_the_next(Bytes bytes, MemoryPath path);
+  StandIn of_chains(const Asked& asked, const Choice& choice, const RingSample& rings);
+  StandIn of_pat(const Asked& asked, const Choice& choice);
+  StandIn of_sends_to_the_next(const Asked& asked);
   std::optional<Duration> slowest_to_the_next(const Schedule& cluster) const;
   /// What of the network limits an operation: by path, algorithm and channels, whatever its bytes.
   struct Limits {
@@ -230,11 +239,9 @@ class Samples {
                        const std::function<std::optional<NetworkUse>()>& use);
   using Levels = std::map<std::optional<SampleNetwork>, std::uint32_t>;
   const Levels& levels(const TreesUsed& used);
-  StandIn of_all_to_all(Bytes bytes, MemoryPath path);
+  StandIn of_all_to_all(const Asked& asked);
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
-  StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
-  StandIn of_trees_whose(NodesAre nodes_are, Op op, Bytes bytes, MemoryPath path,
-                         const Choice& choice);
+  StandIn of_trees(const Asked& asked, const Choice& choice);
   StandIn of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   SampleNetwork limited_tree(std::uint32_t nodes, SampleNetwork network,
                              const NetworkUse::Limit& limit, MemoryPath path, const Choice& choice);
@@ -242,7 +249,7 @@ class Samples {
                   const Choice& choice) const;
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
                           std::optional<SampleNetwork> network,
-                          NodesAre nodes_are = NodesAre::kAsSet);
+                          std::optional<std::uint32_t> unlike = {});
 
   const Machine& machine_;
   const PartLibrary& parts_;
@@ -251,8 +258,9 @@ class Samples {
   NcclVersion version_;
   const Decided& decided_;
   const Stop* stop_;
-  /// By their nodes, those that they stand for, their network, and whether they are alike.
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>, NodesAre>,
+  /// By their nodes, those that they stand for, their network, and the one that is not like others.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>,
+                      std::optional<std::uint32_t>>,
            std::unique_ptr<Sample>>
       samples_;
   std::map<TreesUsed, Levels> levels_;

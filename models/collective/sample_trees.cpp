@@ -134,29 +134,17 @@ const Samples::Levels& Samples::levels(const TreesUsed& used) {
   return out;
 }
 
-StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
-  const std::uint32_t nodes = machine_.fabric().nodes();
-  const Schedule& cluster = schedules_.at(path);
-  const bool is_short =
-      plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
-  if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
-  for (const std::uint32_t unlike : machine_.devices().unlike_nodes()) {
-    for (const std::uint32_t few : {Sample::kOfTrees, Sample::kLeastOfTrees}) {
-      if (!place_in_trees(few, unlike, nodes)) return {};
-    }
-  }
-  StandIn out = of_trees_whose(NodesAre::kAsSet, op, bytes, path, choice);
-  if (out.first && !machine_.devices().unlike_nodes().empty()) {
-    out.at_least.push_back(of_trees_whose(NodesAre::kAlike, op, bytes, path, choice));
-  }
-  return out;
-}
-
-StandIn Samples::of_trees_whose(NodesAre nodes_are, Op op, Bytes bytes, MemoryPath path,
-                                const Choice& choice) {
+StandIn Samples::of_trees(const Asked& asked, const Choice& choice) {
+  const auto& [op, bytes, path, unlike] = asked;
   const std::uint32_t nodes = machine_.fabric().nodes();
   const Schedule& cluster = schedules_.at(path);
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
+  const bool is_short =
+      plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
+  if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
+  for (const std::uint32_t few : {Sample::kOfTrees, Sample::kLeastOfTrees}) {
+    if (unlike && !place_in_trees(few, *unlike, nodes)) return {};
+  }
   const Levels& levels_of = levels(trees_used(cluster, choice, gpus));
   if (levels_of.empty()) return {};
   std::optional<NetworkUse::Limit> limit;
@@ -171,8 +159,7 @@ StandIn Samples::of_trees_whose(NodesAre nodes_are, Op op, Bytes bytes, MemoryPa
   for (const auto& [latency, count] : levels_of) of_path += count;
   const auto sample_with = [&](std::uint32_t few) -> const Sample& {
     return sample_of(few, nodes, path,
-                     limit ? limited_tree(few, *farthest, *limit, path, choice) : farthest,
-                     nodes_are);
+                     limit ? limited_tree(few, *farthest, *limit, path, choice) : farthest, unlike);
   };
   const Sample& more = sample_with(Sample::kOfTrees);
   const Sample& less = sample_with(Sample::kLeastOfTrees);
@@ -229,9 +216,11 @@ StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choi
   const Schedule& cluster = schedules_.at(path);
   if (plan_size(machine_.devices(), cluster, op, bytes).transfers < kSlowRun) return {};
   if (!machine_.network_spreads() || machine_.has_emulated_nics()) return {};
-  if (machine_.devices().unlike_nodes().size() > 1) return {};
+  const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
+  if (unlike.size() > 1) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
-  const Sample& all = sample_of(nodes, nodes, path, {});
+  const Sample& all = sample_of(nodes, nodes, path, {},
+                                unlike.empty() ? std::nullopt : std::optional{unlike.front()});
   const Bytes part{bytes.count() / parts_of(all, op, bytes, path, choice, kFilling)};
   const Further further = by_byte(all, op, bytes, part, path, choice);
   if (further.more.bytes == bytes) return {};  // nothing to gain

@@ -185,14 +185,19 @@ ParamValues Params::of_single_nodes() const {
   return out;
 }
 
-void Params::move_node(std::uint32_t from, std::uint32_t to) {
-  const std::string here = "@" + std::to_string(from) + ".";
-  for (const auto& [key, value] : of_single_nodes()) {
+void Params::keep_node(std::uint32_t node, std::uint32_t as) {
+  const std::string here = "@" + std::to_string(node) + ".";
+  const ParamValues all = of_single_nodes();
+  drop_nodes();
+  for (const auto& [key, value] : all) {
     const std::size_t at = key.find(here);
     if (at == std::string::npos) continue;
-    user_.erase(key);
-    user_[key.substr(0, at) + "@" + std::to_string(to) + key.substr(at + here.size() - 1)] = value;
+    user_[key.substr(0, at) + "@" + std::to_string(as) + key.substr(at + here.size() - 1)] = value;
   }
+}
+
+void Params::drop_nodes() {
+  std::erase_if(user_, [](const auto& set) { return set.first.find('@') != std::string::npos; });
 }
 
 void Params::set_by_topology(std::string_view key, ParamValue value) {

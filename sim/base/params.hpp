@@ -134,8 +134,10 @@ class Params {
   void set_by_user(std::string_view key, std::string_view kind, ParamValue value);
   /// What the user set for devices of one node: "nic3@5.trained_width", "nic@5.trained_width", ...
   ParamValues of_single_nodes() const;
-  /// What is set for devices of one node is from now on set for those of another.
-  void move_node(std::uint32_t from, std::uint32_t to);
+  /// Of what is set for devices of single nodes leaves that of one node, as another's.
+  void keep_node(std::uint32_t node, std::uint32_t as);
+  /// Leaves nothing of it.
+  void drop_nodes();
   /// What the topology file says for all: beats defaults only.
   void set_by_topology(std::string_view key, ParamValue value);
 

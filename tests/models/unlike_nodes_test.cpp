@@ -165,6 +165,30 @@ TEST(UnlikeNodes, SamplesAreNoFasterForASlowNode) {
   }
 }
 
+// Of several each has samples of its own: the slowest of them sets the pace, wherever it is.
+TEST(UnlikeNodes, OfSeveralTheSlowestCounts) {
+  const auto time = [](const std::vector<std::string>& slow, const char* op, Bytes bytes,
+                       bool folds) {
+    std::vector<std::string> settings{"gpu.count=1", "nic.count=1", "nccl.algo=auto"};
+    settings.insert(settings.end(), slow.begin(), slow.end());
+    return run("genoa-2p-same-switch.yaml", 40, op, bytes, settings, Fidelity::kFluid, folds);
+  };
+  const std::string x8 = "nic0@5.trained_width=8";
+  const std::string x4 = "nic0@22.trained_width=4";
+  const std::string iommu = "cpu0@30.iommu=translate";
+  for (const auto& [op, bytes] : {std::pair{"allreduce", Bytes::mib(4)},
+                                  {"alltoall", Bytes::mib(4)},
+                                  {"broadcast", Bytes::mib(16)},
+                                  {"allreduce", Bytes::mib(64)}}) {
+    const ResultRow few = time({x8, x4, iommu}, op, bytes, true);
+    EXPECT_EQ(few.time_us, time({x4, iommu, x8}, op, bytes, true).time_us) << op;
+    EXPECT_EQ(few.time_us, time({x4}, op, bytes, true).time_us) << op;
+    const ResultRow whole = time({x8, x4, iommu}, op, bytes, false);
+    EXPECT_NEAR(few.time_us, whole.time_us, 0.08 * whole.time_us) << op;
+    EXPECT_THAT(few.limited_by.front().where, HasSubstr("nic0@22 ")) << op;
+  }
+}
+
 // Over an odd number of nodes NCCL's second tree is the first one further on: its root is node 1,
 // and the last node is one of many. Rows name the cluster's node, not the sample's.
 TEST(UnlikeNodes, SamplesKnowTheirPlaceInTheTrees) {
