@@ -1,6 +1,5 @@
 #include "models/machine/alike_devices.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
@@ -19,8 +18,8 @@ struct Looks {
   DeviceKind kind;
   std::string_view model, part, upstream, host_bridge, network;
   std::vector<double> values;  ///< of its parameters
-  std::vector<End> links;
-  std::string_view alone;  ///< the name of a device that is in a class of its own
+  std::vector<End> links;      ///< in the file's order: the earlier of equal ways is taken
+  std::string_view alone;      ///< the name of a device that is in a class of its own
   auto operator<=>(const Looks&) const = default;
 };
 
@@ -70,7 +69,6 @@ AlikeDevices::AlikeDevices(const Machine& machine) {
     for (const std::string_view key : keys_of_scope[device.scope()]) {
       looks.values.push_back(devices.params().get(key, devices.scope(DeviceId{i})).number);
     }
-    std::ranges::sort(looks.links);
     if (alone.contains(device.name)) looks.alone = device.name;
     class_of_.push_back(classes.try_emplace(std::move(looks), classes.size()).first->second);
   }

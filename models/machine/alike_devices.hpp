@@ -8,8 +8,9 @@
 namespace weft {
 
 /// Devices of node 0 that their names alone tell apart: of one part, with the same parameters,
-/// below the same device and joined to the same ones. Whatever two devices of two classes are to
-/// each other, path and rates, any two of these classes are; so are any two of one class.
+/// below the same device and joined to the same ones in the same order. What two devices of two
+/// classes are to each other within the node, path class and PCIe's rates, any two of these classes
+/// are; so are any two of one class.
 class AlikeDevices {
  public:
   explicit AlikeDevices(const Machine& machine);

@@ -90,5 +90,15 @@ TEST(ShowView, IsThatOfEachPairAloneOnEveryShippedTopology) {
   }
 }
 
+// Completions that a switch redirects leave gpu0 by one socket link, gpu1 and gpu2 by four.
+TEST(ShowView, IsThatOfEachPairAloneWhereLinksAreWrittenInOtherOrders) {
+  const MachineUnderTest m("../tests/models/c2c_orders.yaml",
+                           {"switch.acs=CR+UF", "nic.relaxed_ordering=off"}, 1);
+  expect_pairs_alone(m, "c2c_orders");
+  expect_matrix_alone(m, "c2c_orders");
+  const std::vector<PairView> pairs = node_view(m.machine()).pairs;
+  EXPECT_LT(pairs.at(0).read_gb_per_s, pairs.at(1).read_gb_per_s);
+}
+
 }  // namespace
 }  // namespace weft::test::tools_show_view
