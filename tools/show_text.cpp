@@ -1,7 +1,7 @@
 #include "tools/show_text.hpp"
 
 #include <algorithm>
-#include <cstdint>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,30 +46,27 @@ class MatrixCells {
       : fabric_{machine.fabric()},
         alike_{machine},
         width_{width},
-        texts_{padded(PathLabel{PathClass::kSelf}.text())},
-        places_(alike_.count() * alike_.count()) {}
+        self_{padded(PathLabel{PathClass::kSelf}.text())},
+        cells_(alike_.count() * alike_.count()) {}
 
   const std::string& cell(DeviceId row, DeviceId column) {
-    if (row == column) return texts_.front();
-    std::uint16_t& place = places_[alike_.class_of(row) * alike_.count() + alike_.class_of(column)];
-    if (place == 0) place = place_of(padded(fabric_.path_label(row, column).text()));
-    return texts_[place];
+    if (row == column) return self_;
+    const std::string*& cell =
+        cells_[alike_.class_of(row) * alike_.count() + alike_.class_of(column)];
+    if (cell == nullptr) {
+      cell = &*texts_.insert(padded(fabric_.path_label(row, column).text())).first;
+    }
+    return *cell;
   }
   std::string padded(std::string_view text) const { return fmt::format("{:<{}}", text, width_); }
 
  private:
-  std::uint16_t place_of(std::string text) {
-    const auto at = std::find(texts_.begin() + 1, texts_.end(), text);
-    const auto place = static_cast<std::uint16_t>(at - texts_.begin());
-    if (at == texts_.end()) texts_.push_back(std::move(text));
-    return place;
-  }
-
   const Fabric& fabric_;
   AlikeDevices alike_;
   std::size_t width_;
-  std::vector<std::string> texts_;     // there are: that of a device and itself first
-  std::vector<std::uint16_t> places_;  // in them, by the classes of two devices; 0: not known yet
+  std::string self_;
+  std::set<std::string> texts_;            // of all pairs
+  std::vector<const std::string*> cells_;  // theirs, by two classes; null: not known yet
 };
 
 std::string matrix_text(const Machine& machine) {
