@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/nccl/decide/env.hpp"
 #include "models/nccl/decide/path_type.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/file.hpp"
@@ -119,12 +120,22 @@ class Said {
   void drop(const std::string& name) { by_name_.erase(name); }
   /// What rows say themselves, and the default.
   void drop_own(bool rows_say_launch) {
-    constexpr std::array<std::string_view, 16> kOfRows{
-        "nodes",       "nccl.algo",          "nccl.proto",         "nccl.channels",
-        "gpu.count",   "nic.count",          "nic.rate",           "wire.rate",
-        "nic.latency", "wire.seed",          "NCCL_ALGO",          "NCCL_PROTO",
-        "NCCL_DEBUG",  "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_P2P_DISABLE"};
+    constexpr std::array<std::string_view, 18> kOfRows{
+        "nodes",           "nccl.algo",          "nccl.proto",         "nccl.channels",
+        "gpu.count",       "nic.count",          "nic.rate",           "wire.rate",
+        "nic.latency",     "wire.seed",          "NCCL_ALGO",          "NCCL_PROTO",
+        "NCCL_DEBUG",      "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_P2P_DISABLE",
+        "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS"};
     for (const std::string_view name : kOfRows) by_name_.erase(std::string(name));
+    // That no GPU reaches another is a row's transport; other levels are none.
+    const auto level = by_name_.find("NCCL_P2P_LEVEL");
+    if (level != by_name_.end()) {
+      const std::string& text = level->second.first;
+      const std::string value = text.substr(text.find('=') + 1);
+      if (parse_nccl_env({{level->first, value}}).p2p_level == NcclPathType::kLoc) {
+        by_name_.erase(level);
+      }
+    }
     const auto launch = by_name_.find("nccl.launch");
     if (launch == by_name_.end()) return;
     if (rows_say_launch || launch->second.first == "nccl.launch=back-to-back") {

@@ -94,6 +94,33 @@ TEST(IntervalsOf, OtherReleasesThanThatOfTheFitAreLeftOut) {
   EXPECT_THAT(left_out(older, {"2.28.9"}, "nccl"), HasSubstr("2.28.9 decides"));
 }
 
+TEST(IntervalsOf, VariablesThatRowsSayByAColumnLeaveNoneOut) {
+  ParameterSet set = parse_parameter_set(
+      std::string(kCalibration) +
+          "intervals: {by: [op], classes: [{class: [reduce], rows: 10, configurations: 10, low: "
+          "0.9, high: 1}]}\n",
+      "p.yaml");
+  set.machine_content_fnv1a = "000000000000000a";
+  TopologySpec machine;
+  machine.content_digest = 10;  // 0a
+  const auto left_out = [&](const std::string& variable, const std::string& value) {
+    std::vector<std::string> notes;
+    intervals_of(set, {&machine, {}, {{"A", "b"}, {variable, value}}}, notes);
+    return notes.empty() ? "" : notes.front();
+  };
+  for (const char* const variable : {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS",
+                                     "NCCL_MAX_NRINGS", "NCCL_P2P_DISABLE"}) {
+    EXPECT_EQ(left_out(variable, "1"), "") << variable;
+  }
+  for (const char* const local : {"LOC", "0"}) {
+    EXPECT_EQ(left_out("NCCL_P2P_LEVEL", local), "") << local;
+  }
+  for (const std::string level : {"PIX", "1"}) {
+    EXPECT_THAT(left_out("NCCL_P2P_LEVEL", level),
+                HasSubstr("NCCL_P2P_LEVEL=" + level + " was not set when it was fitted"));
+  }
+}
+
 TEST(ParameterSet, RefusesWhatIsDamaged) {
   EXPECT_THAT(refusal("[a]"), HasSubstr("p.yaml:1:1: expected a map"));
   EXPECT_THAT(refusal("nccl.launch_ll: {value: 5 us, origins: measured}\n"),
