@@ -58,8 +58,9 @@ ScenarioSetting read_value(const std::string& key, const Yaml& yaml) {
   if (const Yaml* uncertainty = yaml.find("uncertainty")) uncertainty->text();
   if (const Yaml* source = yaml.find("source")) out.source = source->text();
   if (const Yaml* origin = yaml.find("origin")) {
+    const std::string& text = origin->text();
     try {
-      out.origin = parse_origin(origin->text());
+      out.origin = parse_origin(text);
     } catch (const InputError& e) {
       origin->fail(e.what());
     }
@@ -89,8 +90,9 @@ void read_calibration(const Yaml& yaml, ParameterSet& out) {
   for (const Yaml& item : yaml.require("set").items()) out.set_beside.push_back(item.text());
   for (const Yaml& item : yaml.require("env").items()) out.env_beside.push_back(item.text());
   if (const Yaml* const version = yaml.find("nccl_version")) {
+    const std::string& text = version->text();
     try {
-      out.nccl_version_beside = parse_nccl_version(version->text()).text();
+      out.nccl_version_beside = parse_nccl_version(text).text();
     } catch (const InputError& e) {
       version->fail(e.what());
     }

@@ -177,15 +177,16 @@ ErrorIntervals read_intervals(const Yaml& yaml) {
   check_keys(yaml, kIntervalKeys);
   ErrorIntervals out;
   for (const Yaml& name : yaml.require("by").items()) {
+    const std::string& text = name.text();
     try {
-      check_class_column(name.text());
+      check_class_column(text);
     } catch (const InputError& e) {
       name.fail(e.what());
     }
-    if (std::ranges::find(out.by, name.text()) != out.by.end()) {
-      name.fail("'" + name.text() + "': column given twice");
+    if (std::ranges::find(out.by, text) != out.by.end()) {
+      name.fail("'" + text + "': column given twice");
     }
-    out.by.push_back(name.text());
+    out.by.push_back(text);
   }
   if (out.by.empty()) yaml.require("by").fail("names no column");
   std::set<std::vector<std::string>> known;

@@ -143,6 +143,7 @@ TEST(ParameterSet, RefusesWhatIsDamaged) {
     const std::string said = changed("env: [A=b]", "env: [A=b], nccl_version: " + release);
     EXPECT_THAT(said, HasSubstr("p.yaml:1:")) << release;
     EXPECT_THAT(said, HasSubstr("calibration.nccl_version: ")) << release;
+    EXPECT_EQ(said.find("p.yaml"), said.rfind("p.yaml")) << said;
   }
   EXPECT_THAT(changed("env: [A=b]", "env: [A=b], nccl_version: 2.28.x"),
               HasSubstr("NCCL version '2.28.x' is not modelled; known: 2.18, "));

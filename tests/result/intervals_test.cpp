@@ -140,6 +140,7 @@ TEST(Intervals, RefuseWhatIsDamaged) {
   EXPECT_THAT(changed("algo]", "algos]"), HasSubstr("p.yaml:1:17: by[1]: 'algos': unknown column"));
   EXPECT_THAT(changed("algo]", "transport]"),
               HasSubstr("p.yaml:1:17: by[1]: 'transport': column given twice"));
+  EXPECT_EQ(changed("algo]", "[algo]]"), "p.yaml:1:17: by[1]: expected a value, found a list");
   EXPECT_THAT(changed("[transport, algo]", "[]"), HasSubstr("names no column"));
   EXPECT_THAT(changed("[nvlink, Ring]", "[nvlink]"),
               HasSubstr("as many values as `by` has columns: 2"));
