@@ -28,13 +28,12 @@ class PairsAlike {
       pairs_.push_back(computed(gpu, nic, pinned));
       return;
     }
-    const bool is_named = names_itself(pairs_[place]);
     PairView view = pairs_[place];
     view.gpu = gpu;
     view.nic = nic;
     if (view.gdr_possible) {
       if (rule_.seen()) decide(view);
-    } else if (is_named) {
+    } else if (names_itself(pairs_[place])) {
       view.why = gdr_possible(machine_, gpu, nic, pinned).why;
     }
     pairs_.push_back(std::move(view));
