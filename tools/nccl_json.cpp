@@ -322,7 +322,7 @@ constexpr std::array kFileFields{
                "likewise where a host is several nodes: of the others"},
               [](const Told& t) { return other_paths_json(t.decisions.views); }},
     FileField{{"gdr", "map by line of maps", "",
-               "GPUDirect RDMA of host 0 as NCCL's lines name it: gpu0-net1-read0 (of receives) "
+               "GPUDirect RDMA of each rank as NCCL's lines name it: gpu0-net1-read0 (of receives) "
                "or -read1 (of sends) where it is on, gpu0-net1 where the distance forbids it"},
               [](const Told& t) { return gdr_json(t.decisions); }},
     FileField{{"graphs", "list", "",
