@@ -14,7 +14,7 @@ Json whole(std::uint64_t n) { return static_cast<std::int64_t>(n); }
 
 using ClassField = JsonField<ErrorClass>;
 constexpr std::array kClassFields{
-    ClassField{{"opcode", "text", "", "as in a trace: write, send, receive, ..."},
+    ClassField{{"opcode", "text", "", "as in a trace: write, send, read, ..., no receives"},
                [](const ErrorClass& c) -> Json { return trace::opcode_name(c.opcode); }},
     ClassField{{"up_to_bytes", "whole number", "",
                 "the largest size, a power of two; the class below ends at half of it"},
@@ -83,10 +83,11 @@ constexpr std::array kReportFields{
                 [](const Reported& r) -> Json { return r.facts.fidelity; }},
     ReportField{{"loop", "text", "", "open or closed"},
                 [](const Reported& r) -> Json { return r.facts.loop; }},
-    ReportField{{"compared", "whole number", "", "operations that completed in both"},
-                [](const Reported& r) { return whole(r.comparison.compared); }},
+    ReportField{
+        {"compared", "whole number", "", "operations that completed in both, receives aside"},
+        [](const Reported& r) { return whole(r.comparison.compared); }},
     ReportField{{"recorded_span_us", "number", "",
-                 "from the first post of these to the last completion, us"},
+                 "from the first post that is replayed to the last completion of these, us"},
                 [](const Reported& r) -> Json { return r.comparison.recorded_span.as_us(); }},
     ReportField{{"predicted_span_us", "number", "", "likewise on the simulator"},
                 [](const Reported& r) -> Json { return r.comparison.predicted_span.as_us(); }},
@@ -102,7 +103,7 @@ constexpr std::array kReportFields{
                   return r.comparison.first ? object_of(r, kDivergenceFields) : Json();
                 },
                 true},
-    ReportField{{"not_replayed", "list", "", "operations of the trace that are left out"},
+    ReportField{{"not_replayed", "list", "", "what of the trace is left out, and what of its file"},
                 [](const Reported& r) { return counts_json(r.recorded.left_out); }},
     ReportField{{"replayed_otherwise", "list", "", "what was replayed otherwise than recorded"},
                 [](const Reported& r) { return counts_json(r.replay.notes); }}};
