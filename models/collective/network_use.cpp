@@ -150,13 +150,19 @@ bool NetworkUse::cross(DeviceId from, DeviceId to, double amount, std::uint32_t 
 std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
   double of_nics = 0;
   double of_switches = 0;
+  double crossing = 0;
+  double all_take = 0;  // what crosses, each by what its link takes
   std::size_t slowest = 0;
   for (std::size_t i = 0; i < amount_.size(); ++i) {
     if (amount_[i] == 0) continue;
     const double takes = amount_[i] / machine_->capacity(ServerId{i});
     if (!joins_switches(machine_->fabric(), LinkId{i / 2})) {
       of_nics = std::max(of_nics, takes);
-    } else if (takes > of_switches) {
+      continue;
+    }
+    crossing += amount_[i];
+    all_take += amount_[i] * takes;
+    if (takes > of_switches) {
       of_switches = takes;
       slowest = i;
     }
@@ -164,7 +170,7 @@ std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
   constexpr double kRounding = 1e-9;
   if (of_switches <= of_nics * (1 + kRounding)) return std::nullopt;
   return Limit{machine_->cause(ServerId{slowest}), sent_ / nodes / of_switches / 1e9,
-               1 / of_switches / 1e9};
+               1 / of_switches / 1e9, sent_ / nodes / (all_take / crossing) / 1e9};
 }
 
 double NetworkUse::most_between_switches() const {

@@ -33,6 +33,8 @@ class NetworkUse {
     Cause cause;
     double of_node_gb_per_s;  ///< that it lets pass, of what a node sends on average
     double of_each_gb_per_s;  ///< likewise, of what is sent in amounts of 1
+    /// What of a node's passes the links between switches on average, of what crosses them.
+    double on_average_gb_per_s;
   };
   /// The link between switches that takes longest, of `nodes` that send; nullopt where the links of
   /// NICs take as long or longer.

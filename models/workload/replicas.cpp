@@ -6,24 +6,15 @@
 #include <optional>
 #include <utility>
 
+#include "models/workload/step_limits.hpp"
 #include "models/workload/training.hpp"
 
 namespace weft {
 namespace {
 
-/// How far apart the ranks of neighbouring replicas are.
-std::uint32_t stride_of_data(const StepSpec& step) {
-  std::uint32_t stride = 1;
-  for (const Parallel p : step.order) {
-    if (p == Parallel::kData) break;
-    stride *= step.degree(p);
-  }
-  return stride;
-}
-
 /// Replicas that fill whole nodes, kSampled of these or of themselves; none if they do not.
 std::optional<std::uint32_t> sampled_replicas(const StepSpec& step, std::uint32_t gpus) {
-  const std::uint32_t stride = stride_of_data(step);
+  const std::uint32_t stride = stride_of(step, Parallel::kData);
   const std::uint32_t in_one_node = gpus / std::gcd(stride, gpus);
   if (stride % gpus != 0 && gpus % stride != 0) return {};
   if (step.degree(Parallel::kData) % in_one_node != 0) return {};
@@ -39,19 +30,31 @@ std::unique_ptr<Replicas> Replicas::of(const StepSpec& step, const Machine& clus
   const std::optional<std::uint32_t> replicas = sampled_replicas(step, gpus);
   const std::uint32_t all = step.degree(Parallel::kData);
   if (!replicas || *replicas >= all) return nullptr;
-  if (!may_be_sampled(Op::kAllReduce, cluster) || !cluster.network_never_blocks()) return nullptr;
+  if (!may_be_sampled(Op::kAllReduce, cluster)) return nullptr;
   if (!cluster.devices().unlike_nodes().empty()) return nullptr;  // some replica has it
-  std::optional<SampleNetwork> network;
-  if (!cluster.has_one_switch()) {
+  const auto few = [&](std::uint32_t of_all, std::optional<SampleNetwork> network) {
+    StepSpec fewer = step;
+    fewer.degrees[static_cast<std::size_t>(Parallel::kData)] = of_all;
+    const auto nodes = static_cast<std::uint32_t>(fewer.ranks() / gpus);
+    return std::unique_ptr<Replicas>(
+        new Replicas(std::move(fewer), all, nodes, cluster, parts, network, asked));
+  };
+  if (cluster.has_one_switch()) return few(*replicas, {});
+  if (cluster.network_never_blocks()) {
     const std::optional<Duration> takes = farthest_nics(cluster, cabled_pairs(cluster));
     if (!takes) return nullptr;
-    network = SampleNetwork{*takes, *takes};
+    return few(*replicas, SampleNetwork{*takes, *takes});
   }
-  StepSpec fewer = step;
-  fewer.degrees[static_cast<std::size_t>(Parallel::kData)] = *replicas;
-  const auto nodes = static_cast<std::uint32_t>(fewer.ranks() / gpus);
-  return std::unique_ptr<Replicas>(
-      new Replicas(std::move(fewer), all, nodes, cluster, parts, network, asked));
+  if (!cluster.network_spreads()) return nullptr;
+  const std::optional<StepLimits> limits = step_limits(cluster, step);
+  if (!limits) return nullptr;
+  constexpr std::uint32_t kMost = 8;  // times as many
+  for (std::uint32_t times = 1; times <= kMost && times * *replicas < all; ++times) {
+    std::unique_ptr<Replicas> out = few(times * *replicas, {});
+    const std::optional<StepLimits> here = step_limits(out->machine(), out->step());
+    if (here && hold_up_alike(*limits, *here)) return out;
+  }
+  return nullptr;
 }
 
 Replicas::Replicas(StepSpec step, std::uint32_t stand_for, std::uint32_t nodes,
@@ -59,12 +62,13 @@ Replicas::Replicas(StepSpec step, std::uint32_t stand_for, std::uint32_t nodes,
                    std::optional<SampleNetwork> network, const CommunicatorDecisions::Asked& asked)
     : step_{std::move(step)},
       stand_for_{stand_for},
+      may_block_{!cluster.network_never_blocks()},
       sample_{nodes, cluster.fabric().nodes(), cluster, parts, network},
       decisions_{sample_.devices, parts, asked} {}
 
 std::string Replicas::in_cluster(const std::string& text) const {
   const auto gpus = static_cast<std::uint32_t>(sample_.fabric.count(DeviceKind::kGpu));
-  const std::uint32_t stride = stride_of_data(step_);
+  const std::uint32_t stride = stride_of(step_, Parallel::kData);
   const std::uint32_t block = stride * step_.degree(Parallel::kData);
   const auto node_in_cluster = [&](std::uint32_t node) {
     const std::uint32_t rank = node * gpus;
@@ -94,8 +98,10 @@ bool Replicas::stand_for_all(const TaskGraph& graph, CommunicatorDecisions& clus
     if (!joins_replicas(group.name)) return true;
     const Communicator here = communicator_of(sample_.fabric, group);
     const Schedule& all = cluster.schedule_of(here, nodes_of_all(here), path);
+    const Choice choice = all.choose(exchange.op, exchange.bytes);
+    if (may_block_ && choice.algorithm == Algorithm::kPat) return false;
     return stands_for(decisions_.schedule_of(here, here.node_count(), path), all, exchange.op,
-                      all.choose(exchange.op, exchange.bytes));
+                      choice);
   });
 }
 

@@ -20,14 +20,16 @@ namespace weft {
 /// rings that go from node to node by a rule that repeats itself, or PAT, of which each rank takes
 /// the steps of as many ranks as the cluster's group has (see Sample). So what it does here, and
 /// when, is what it does there. On a network of several switches that never blocks all messages
-/// between nodes take as long as between the farthest of a few.
+/// between nodes take as long as between the farthest of a few. Where a network may block, they are
+/// on one like it for so many nodes, whose links between switches hold up the next replicas' and
+/// the next stages' data as the cluster's do (StepLimits); PAT, which goes farther, is not.
 class Replicas {
  public:
   static constexpr std::uint32_t kSampled = Sample::kOfPat;  ///< nodes, or replicas of several
 
-  /// nullptr: the cluster is no larger, its nodes are not alike (may_be_sampled()), its network may
-  /// block or does not join all NICs, or the replicas do not begin at the same GPU of a node. All
-  /// references must outlive it.
+  /// nullptr: the cluster is no larger, its nodes are not alike (may_be_sampled()), its network
+  /// does not join all NICs, or may block as that of no few nodes does, or the replicas do not
+  /// begin at the same GPU of a node. All references must outlive it.
   static std::unique_ptr<Replicas> of(const StepSpec& step, const Machine& cluster,
                                       const PartLibrary& parts,
                                       const CommunicatorDecisions::Asked& asked);
@@ -38,8 +40,12 @@ class Replicas {
   std::uint32_t stand_for() const { return stand_for_; }
   /// A name of a device here ("gpu0@4"), or text with such names: of the one in the cluster.
   std::string in_cluster(const std::string& text) const;
-  /// On one switch nothing is changed but their number.
-  bool on_one_switch() const { return !sample_.network; }
+  /// What of the network is not the cluster's; "" if nothing but its size.
+  std::string_view other_network() const {
+    return sample_.network ? "all messages between nodes take as long as between the farthest"
+           : may_block_    ? "on fewer switches, which hold them up as much"
+                           : "";
+  }
   const CommunicatorDecisions& decisions() const { return decisions_; }
 
   /// Whether groups of this name are of ranks of all replicas.
@@ -62,6 +68,7 @@ class Replicas {
 
   StepSpec step_;
   std::uint32_t stand_for_;
+  bool may_block_;  // the cluster's network
   Sample sample_;
   CommunicatorDecisions decisions_;
 };

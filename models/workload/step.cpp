@@ -278,9 +278,7 @@ std::string what_ran(RunBy by, const Replicas* replicas) {
       "every call of every group of {} data-parallel replicas is simulated, which stand for all "
       "{}{}",
       replicas->step().degree(Parallel::kData), replicas->stand_for(),
-      replicas->on_one_switch()
-          ? ""
-          : " (all messages between nodes take as long as between the farthest)");
+      replicas->other_network().empty() ? "" : fmt::format(" ({})", replicas->other_network()));
 }
 
 /// What is simulated, and what every step leaves out. `by`: over which memory paths who ran.

@@ -25,11 +25,7 @@ enum Label : std::uint32_t { kForward, kBackward, kOptimizer };
 class Ranks {
  public:
   explicit Ranks(const StepSpec& step) : step_{&step} {
-    std::uint32_t stride = 1;
-    for (const Parallel p : step.order) {
-      stride_[static_cast<std::size_t>(p)] = stride;
-      stride *= step.degree(p);
-    }
+    for (const Parallel p : step.order) stride_[static_cast<std::size_t>(p)] = stride_of(step, p);
   }
   std::uint32_t coordinate(std::uint32_t rank, Parallel p) const {
     return rank / stride(p) % step_->degree(p);
@@ -368,6 +364,15 @@ double tasks_of_rank(const StepSpec& step) {
 
 }  // namespace
 
+std::uint32_t stride_of(const StepSpec& step, Parallel p) {
+  std::uint32_t stride = 1;
+  for (const Parallel before : step.order) {
+    if (before == p) break;
+    stride *= step.degree(before);
+  }
+  return stride;
+}
+
 TaskGraph training_graph(const StepSpec& step) {
   constexpr double kMostTasks = 5e6;  // some 300 B each
   const double tasks = tasks_of_rank(step) * static_cast<double>(step.ranks());
@@ -376,7 +381,7 @@ TaskGraph training_graph(const StepSpec& step) {
         step.place,
         fmt::format("layers x micro-batches x GPUs are too many to simulate, about {:.1e} tasks; "
                     "{:.0f} GPUs would be answered; take fewer nodes, layers or micro-batches, or "
-                    "let data-parallel groups run Ring or PAT on a network that never blocks: "
+                    "let data-parallel groups run Ring, or PAT on a network that never blocks: "
                     "there a few replicas stand for all",
                     tasks, std::floor(kMostTasks / tasks_of_rank(step))));
   }

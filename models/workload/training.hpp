@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "models/workload/task_graph.hpp"
@@ -10,6 +11,9 @@ namespace weft {
 /// Groups of the ranks that hold the same part of the model, or of its experts.
 inline constexpr std::string_view kDataGroup = "data";
 inline constexpr std::string_view kExpertDataGroup = "expert data";
+
+/// How far apart the ranks are whose coordinates differ by one.
+std::uint32_t stride_of(const StepSpec& step, Parallel p);
 
 /// What each rank does in one training step; models/workload/README.md has the rules. Precondition:
 /// read_step() made the step, or what it checks holds. Throws InputError for more than about

@@ -62,9 +62,10 @@ class ReplicasTest : public ::testing::Test {
     scenario.step = step;
     TopologySpec spec = read_topology(scenario.topology, catalog);
     scenario.nodes = static_cast<std::uint32_t>(step.ranks() / gpus);
-    if (leaf_spine) {
+    if (oversubscription > 0) {
       spec.network.kind = NetworkSpec::Kind::kLeafSpine;
-      spec.network.leaf_down = spec.network.leaf_up = 32;
+      spec.network.leaf_down = 32;
+      spec.network.leaf_up = 32 / oversubscription;
       spec.network.ports = 64;
     }
     PredictOptions options;
@@ -110,7 +111,7 @@ class ReplicasTest : public ::testing::Test {
   std::string topology{"hgx-h100-8nic"};
   std::uint32_t gpus{8};
   std::string path{"gdr"};
-  bool leaf_spine{false};
+  std::uint32_t oversubscription{0};  ///< of leaves; 0: one switch
   std::map<std::string, std::string> env{};
 };
 
@@ -149,12 +150,40 @@ TEST_F(ReplicasTest, ThatRunPatStandForAll) {
 
 // Of a network of several switches that takes all messages the same time.
 TEST_F(ReplicasTest, StandForAllOverSwitchesButForTheWay) {
-  leaf_spine = true;
+  oversubscription = 1;
   StepSpec step = step_of({.tensor = 8, .data = 34}, Sharding::kOptimizer);
   step.layers = 1;
   const StepRow few = predict(step, true).rows.at(0);
   const StepRow all = predict(step, false).rows.at(0);
   EXPECT_NEAR(few.times.step_s / all.times.step_s, 1, 0.01);
+}
+
+// Where links between switches limit: 40 nodes on leaves of 4 with half of the uplinks. What goes
+// to the next stage crosses them, and of what goes to the next replica a quarter.
+TEST_F(ReplicasTest, OnFewerSwitchesStandForAll) {
+  oversubscription = 2;
+  StepSpec step = step_of({.tensor = 8, .data = 20, .pipeline = 2}, Sharding::kOptimizer);
+  expect_alike(step);
+  EXPECT_THAT(predict(step, true).notes, Contains(HasSubstr("on fewer switches")));
+  const auto sends_us = [&] {
+    for (const StepCall& call : predict(step, true).rows.at(0).calls) {
+      if (call.group == "stages forward") return call.time_us;
+    }
+    return 0.0;
+  };
+  const double held_up = sends_us();
+  oversubscription = 1;
+  EXPECT_GT(held_up, 1.5 * sends_us());
+}
+
+// PAT goes farther than to the next replica.
+TEST_F(ReplicasTest, ThatRunPatWhereTheNetworkMayBlockDoNotStandForAll) {
+  oversubscription = 2;
+  env["NCCL_ALGO"] = "allgather:pat;reducescatter:pat";
+  StepSpec step = step_of({.tensor = 8, .data = 38}, Sharding::kOptimizer);
+  step.sequence = false;  // all-reduces within nodes
+  step.layers = 1;
+  EXPECT_THAT(predict(step, true).notes, Not(Contains(HasSubstr("replicas"))));
 }
 
 // Ranks of trees are unlike, and an uneven ring does not repeat itself.

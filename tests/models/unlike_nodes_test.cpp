@@ -176,7 +176,7 @@ TEST(UnlikeNodes, OfSeveralTheSlowestCounts) {
   const std::string x8 = "nic0@5.trained_width=8";
   const std::string x4 = "nic0@22.trained_width=4";
   const std::string iommu = "cpu0@30.iommu=translate";
-  for (const auto& [op, bytes] : {std::pair{"allreduce", Bytes::mib(4)},
+  for (const auto& [op, bytes] : {std::pair{"allreduce", Bytes::mib(16)},
                                   {"alltoall", Bytes::mib(4)},
                                   {"broadcast", Bytes::mib(16)},
                                   {"allreduce", Bytes::mib(64)}}) {
