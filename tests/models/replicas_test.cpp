@@ -162,7 +162,9 @@ TEST_F(ReplicasTest, StandForAllOverSwitchesButForTheWay) {
 // to the next stage crosses them, and of what goes to the next replica a quarter.
 TEST_F(ReplicasTest, OnFewerSwitchesStandForAll) {
   oversubscription = 2;
+  env["NCCL_PAT_ENABLE"] = "0";
   StepSpec step = step_of({.tensor = 8, .data = 20, .pipeline = 2}, Sharding::kOptimizer);
+  step.activations = Bytes::mib(64);
   expect_alike(step);
   EXPECT_THAT(predict(step, true).notes, Contains(HasSubstr("on fewer switches")));
   const auto sends_us = [&] {
