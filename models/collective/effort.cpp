@@ -60,6 +60,12 @@ double PacketEffort::seconds() const {
   return hops / kHopsPerSecond + transfers / kPacketTransfersPerSecond;
 }
 
+double packet_seconds(const Machine& machine, const Plan& plan) {
+  PacketEffort once;
+  once.add(machine, plan, 1);
+  return once.seconds();
+}
+
 void refuse_much(const PacketEffort& effort, const PredictOptions& options) {
   constexpr long long kMostPacketConnections = 50'000;  // half a GB
   const bool is_much =

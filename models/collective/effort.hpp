@@ -29,6 +29,8 @@ struct PacketEffort {
   void add(const Machine& machine, const Plan& plan, double times);
   double seconds() const;  ///< of one core
 };
+/// What those of a plan take, in seconds.
+double packet_seconds(const Machine& machine, const Plan& plan);
 /// Throws TooLarge for packets that take more than kMostRunSeconds or too much memory, unless they
 /// are forced.
 void refuse_much(const PacketEffort& effort, const PredictOptions& options);

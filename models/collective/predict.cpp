@@ -18,6 +18,7 @@
 #include "models/collective/jobs.hpp"
 #include "models/collective/notes.hpp"
 #include "models/collective/prepared.hpp"
+#include "models/collective/repeated.hpp"
 #include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/settled.hpp"
@@ -104,7 +105,8 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   const Fabric& fabric = ready.machine.fabric();
   for (const RowTask& task : tasks) {
     const PlanSize size = size_of(task, ready.machine, ready.schedules);
-    const double transfers = size.transfers * launches_of(ready, task, size.transfers);
+    const double transfers =
+        size.transfers * launches_of(ready, task, most_of_chain(size.transfers));
     const bool long_run = transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw TooLarge(fmt::format(
@@ -121,7 +123,7 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
 
 double seconds_of(const Ready& ready, const RowTask& task) {
   const PlanSize size = size_of(task, ready.machine, ready.schedules);
-  const double launches = launches_of(ready, task, size.transfers);
+  const double launches = launches_of(ready, task, most_of_chain(size.transfers));
   if (!runs_every_rank(ready, task)) return task_seconds(size, launches);
   return whole_seconds(size, launches, ready.machine.has_one_switch());
 }
@@ -157,7 +159,8 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
     const Plan plan = make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     const PlanSize size =
         plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
-    effort.add(machine, plan, launches_of(ready, task, size.transfers));
+    const std::uint32_t most = most_of_chain_on_packets(packet_seconds(machine, plan));
+    effort.add(machine, plan, launches_of(ready, task, most));
     effort.connections = std::max(effort.connections, std::llround(size.connections));
   }
   refuse_much(effort, ready.options);

@@ -77,6 +77,16 @@ RunOutcome no_faster_than_the_host(const Launches& launches, RunOutcome one, Cau
   return one;
 }
 
+/// How many launches of a chain are run at once at most, what they take together being no
+/// more than `of_all`.
+std::uint32_t most_within(double of_each, double of_all) {
+  constexpr std::uint32_t kLeast = 4;
+  constexpr std::uint32_t kMost = 64;
+  std::uint32_t out = kLeast;
+  while (out < kMost && all_of_chain(2 * out) * of_each <= of_all) out *= 2;
+  return out;
+}
+
 }  // namespace
 
 Launches::Launches(const Params& params)
@@ -135,12 +145,13 @@ RunOutcome told_by_twice_as_many(const Launches& launches,
 }
 
 std::uint32_t most_of_chain(double transfers) {
-  constexpr std::uint32_t kLeast = 4;
-  constexpr std::uint32_t kMost = 64;
   constexpr double kMostTransfers = 5e5;  // half a second's
-  std::uint32_t most = kLeast;
-  while (most < kMost && all_of_chain(2 * most) * transfers <= kMostTransfers) most *= 2;
-  return most;
+  return most_within(transfers, kMostTransfers);
+}
+
+std::uint32_t most_of_chain_on_packets(double seconds) {
+  constexpr double kMostSeconds = 30;
+  return most_within(seconds, kMostSeconds);
 }
 
 }  // namespace weft

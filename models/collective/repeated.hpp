@@ -45,6 +45,8 @@ RunOutcome told_by_twice_as_many(const Launches& launches,
 
 /// How many launches of so many transfers each are run at once at most, to tell one of a chain.
 std::uint32_t most_of_chain(double transfers);
+/// Likewise on packets, each of which takes so many seconds.
+std::uint32_t most_of_chain_on_packets(double seconds);
 /// How many are run in all then.
 constexpr double all_of_chain(std::uint32_t most) { return 2.0 * most - 2; }
 

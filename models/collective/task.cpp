@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/collective/effort.hpp"
 #include "models/collective/nic_load.hpp"
 #include "models/collective/repeated.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
@@ -41,7 +42,7 @@ Launched launched_as(Op op, Algorithm algorithm, const Machine& machine) {
 struct Repeats {
   Launches launches;
   Launched as;
-  std::uint32_t most;  ///< at once, of a chain
+  std::uint32_t most{0};  ///< at once, of a chain
 };
 
 /// Runs plans for a row.
@@ -53,13 +54,17 @@ class RowRunner {
 
   PlanRun run(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
     const Plan plan = plan_of(machine, schedule, bytes);
-    const double transfers = plan_size(machine.devices(), schedule, task_.op, bytes).transfers;
-    const Repeats repeats{
-        Launches(machine.devices().params()),
-        launched_as(task_.op, schedule.choose(task_.op, bytes).algorithm, machine),
-        most_of_chain(transfers)};
     const PredictOptions& options = ready_.options;
-    if (options.fidelity != Fidelity::kFluid) return run_packets_on(machine, plan, repeats);
+    const bool is_fluid = options.fidelity == Fidelity::kFluid;
+    Repeats repeats{Launches(machine.devices().params()),
+                    launched_as(task_.op, schedule.choose(task_.op, bytes).algorithm, machine)};
+    if (repeats.as == Launched::kAsChain) {
+      repeats.most =
+          is_fluid
+              ? most_of_chain(plan_size(machine.devices(), schedule, task_.op, bytes).transfers)
+              : most_of_chain_on_packets(packet_seconds(machine, plan));
+    }
+    if (!is_fluid) return run_packets_on(machine, plan, repeats);
     // Copies of emulated NICs wait for each other, which no footprint says.
     if (is_told() || machine.has_emulated_nics()) {
       return run_fluid_on(machine, plan, repeats);
@@ -123,7 +128,7 @@ class RowRunner {
       return run(launched(plan, times), times == 2 ? links : nullptr);
     };
     RunOutcome outcome = as == Launched::kAsChain
-                             ? told_by_twice_as_many(launches, run_times, repeats.most, out.causes)
+                             ? told_by_twice_as_many(launches, run_times, most, out.causes)
                              : told_by_lap(launches, 1, run_times(2), out.causes);
     for (auto& [link, busy_s] : out.link_times) busy_s /= 2;
     return outcome;
@@ -368,7 +373,7 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
 
 }  // namespace
 
-double launches_of(const Ready& ready, const RowTask& task, double transfers) {
+double launches_of(const Ready& ready, const RowTask& task, std::uint32_t most) {
   const Choice choice = ready.schedules.at(task.path).choose(task.op, task.bytes);
   const bool is_fluid = ready.options.fidelity == Fidelity::kFluid;
   const bool is_told = task.bytes == ready.options.timeline_of;
@@ -377,7 +382,7 @@ double launches_of(const Ready& ready, const RowTask& task, double transfers) {
   if (launches.kind == Launches::Kind::kSingle) return 1 + timeline;
   const Launched as = launched_as(task.op, choice.algorithm, ready.machine);
   const double alone = !is_fluid || as == Launched::kAloneToo ? 1 : 0;
-  const double behind = as == Launched::kAsChain ? all_of_chain(most_of_chain(transfers)) : 2;
+  const double behind = as == Launched::kAsChain ? all_of_chain(most) : 2;
   return alone + behind + timeline;
 }
 

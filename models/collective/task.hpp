@@ -86,9 +86,9 @@ struct Ready {
   SampleRuns& runs;
 };
 
-/// How many launches, of so many transfers each, are run for a task at most: some alone, some
-/// behind each other.
-double launches_of(const Ready& ready, const RowTask& task, double transfers);
+/// How many launches are run for a task at most: some alone, some behind each other, of a chain
+/// `most` at once.
+double launches_of(const Ready& ready, const RowTask& task, std::uint32_t most);
 
 /// Runs a task; `has_drawn` becomes true if that depended on the seed. Throws Stopped.
 ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn);

@@ -178,6 +178,21 @@ TEST(Launches, OfLongChainsFewAreRun) {
   EXPECT_EQ(most_of_chain(1e7), 4U);
 }
 
+// Of packets as many as take half a minute: what is answered in some minutes still is.
+TEST(Launches, OfLongChainsOfPacketsFewAreRun) {
+  EXPECT_EQ(most_of_chain_on_packets(0.01), 64U);
+  EXPECT_EQ(most_of_chain_on_packets(1), 16U);
+  EXPECT_LE(all_of_chain(most_of_chain_on_packets(1)) * 1, 30);
+  EXPECT_EQ(most_of_chain_on_packets(60), 4U);
+  Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 4, "broadcast", Bytes::mib(192));
+  scenario.memory_paths = {"gdr"};
+  PredictOptions options;
+  options.fidelity = Fidelity::kPacket;
+  options.check_only = true;
+  options.set = {parse_setting("nccl.proto=Simple")};
+  EXPECT_NO_THROW(predict(scenario, options, make_catalog()));
+}
+
 // A second all-to-all begins on the wires of ranks that still wait in the first, and so delays its
 // end: from there on it takes a third of what it adds. No NIC sends more than its wire carries.
 TEST(Launches, AnAllToAllIsNoFasterThanItsWires) {
