@@ -7,6 +7,9 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "models/collective/repeated.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
@@ -173,7 +176,8 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   for (const std::uint32_t node : unlike) {
     if (!add(node)) return {};
   }
-  if (!is_point_to_point(op) && is_tree(schedules_.at(path).choose(op, bytes))) add({});
+  const bool is_of_trees = !is_point_to_point(op) && is_tree(schedules_.at(path).choose(op, bytes));
+  if (is_of_trees && !add({})) return {};
   return out;
 }
 
@@ -391,7 +395,10 @@ StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
 const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
                                  std::optional<SampleNetwork> network,
                                  std::optional<std::uint32_t> unlike) {
-  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network, unlike}];
+  std::vector<std::pair<std::string, double>> set;  // nodes with the same are one sample
+  const Params params = params_of(machine_, placed(unlike, machine_, nodes));
+  for (const auto& [key, value] : params.of_single_nodes()) set.emplace_back(key, value.number);
+  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network, std::move(set)}];
   if (!sample) {
     sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, network, unlike);
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -258,9 +259,9 @@ class Samples {
   NcclVersion version_;
   const Decided& decided_;
   const Stop* stop_;
-  /// By their nodes, those that they stand for, their network, and the one that is not like others.
+  /// By their nodes, those that they stand for, their network, and what is set of one of them.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>,
-                      std::optional<std::uint32_t>>,
+                      std::vector<std::pair<std::string, double>>>,
            std::unique_ptr<Sample>>
       samples_;
   std::map<TreesUsed, Levels> levels_;

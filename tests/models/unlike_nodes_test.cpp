@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -187,6 +188,28 @@ TEST(UnlikeNodes, OfSeveralTheSlowestCounts) {
     EXPECT_NEAR(few.time_us, whole.time_us, 0.08 * whole.time_us) << op;
     EXPECT_THAT(few.limited_by.front().where, HasSubstr("nic0@22 ")) << op;
   }
+}
+
+// Nodes of which the same is set, and which have like places in the trees, run once, as the first
+// of them: no more work is told than of that one alone.
+TEST(UnlikeNodes, OfSeveralThatAreAlikeOneRuns) {
+  const auto with = [](const std::vector<std::string>& slow) {
+    Scenario scenario = scenario_of(kGenoa, 40, "allreduce", Bytes::mib(4));
+    scenario.memory_paths = {"gdr"};
+    PredictOptions options;
+    double work = 0;
+    options.on_progress = [&](const RunProgress& so_far) { work = so_far.work; };
+    options.set = {parse_setting("nccl.algo=Tree"), parse_setting("nccl.channels=2")};
+    for (const std::string& name : slow) {
+      options.set.push_back(parse_setting(name + ".trained_width=1"));
+    }
+    const ResultRow row = predict(scenario, options, make_catalog()).rows.at(0);
+    return std::tuple{work, row.time_us, row.limited_by.front().where};
+  };
+  const auto one = with({"nic0@5"});
+  EXPECT_THAT(std::get<2>(one), HasSubstr("nic0@5 "));
+  EXPECT_EQ(with({"nic0@5", "nic0@9", "nic0@13"}), one);
+  EXPECT_GT(std::get<0>(with({"nic0@5", "nic0@6"})), std::get<0>(one));
 }
 
 // Over an odd number of nodes NCCL's second tree is the first one further on: its root is node 1,
