@@ -88,6 +88,10 @@ bool runs_every_rank(const Ready& ready, const RowTask& task) {
 
 /// With which network some ranks would stand for many; "" where no other is known to.
 std::string_view sampled_with(const Ready& ready, const RowTask& task) {
+  const PredictOptions& options = ready.options;
+  const bool is_asked_whole =
+      options.fidelity != Fidelity::kFluid || !options.folds || task.bytes == options.timeline_of;
+  if (is_asked_whole || !may_be_sampled(task.op, ready.machine)) return "";
   if (is_drawn(ready, task)) {
     return ", or wire.routing=spread, by which some ranks stand for many";
   }

@@ -17,7 +17,9 @@
 namespace weft::test::models_large_runs {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Sizes above this are left out for the time that they take: three of 1,440 GPUs.
 constexpr Bytes kMost = Bytes::gib(2);
@@ -48,9 +50,11 @@ TEST(LargeRuns, EachErrorIsThatOfThePage) {
 
 // Too many connections to draw, too many routes to count: said with the network that is neither.
 TEST(LargeRuns, RefusalsNameTheNetworkThatWouldAnswer) {
-  const auto refusal = [](const std::vector<std::string>& settings) -> std::string {
+  const auto refusal = [](const std::vector<std::string>& settings,
+                          bool folds = true) -> std::string {
     Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 4096, "alltoall", Bytes::mib(64));
     PredictOptions options;
+    options.folds = folds;
     for (const std::string& text : settings) options.set.push_back(parse_setting(text));
     try {
       predict(scenario, options, make_catalog());
@@ -63,6 +67,12 @@ TEST(LargeRuns, RefusalsNameTheNetworkThatWouldAnswer) {
               HasSubstr("take fewer nodes or sizes, or wire.routing=spread"));
   EXPECT_THAT(refusal({"network.kind=dragonfly", "network.ports=64", "network.paths=valiant"}),
               HasSubstr("take fewer nodes or sizes, or network.paths=minimal"));
+  // Of whole runs none is.
+  for (const char* network : {"wire.routing=ecmp", "network.paths=valiant"}) {
+    EXPECT_THAT(refusal({"network.kind=dragonfly", "network.ports=64", network}, false),
+                AllOf(HasSubstr("take fewer nodes or sizes"), Not(HasSubstr("sizes, or"))))
+        << network;
+  }
 }
 
 // DeepSeek's dispatch on 128 GPUs took 192 us. Its kernels are not modelled; what the wire alone
