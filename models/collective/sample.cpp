@@ -58,7 +58,7 @@ Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cl
 bool may_be_sampled(Op op, const Machine& cluster) {
   const std::uint32_t nodes = cluster.fabric().nodes();
   const std::size_t gpus = std::size_t{nodes} * cluster.fabric().count(DeviceKind::kGpu);
-  const bool runs_whole = is_chain(op) ? nodes <= Sample::kOfRings
+  const bool runs_whole = is_chain(op) ? nodes <= Sample::kOfChainedLaunches
                           : cluster.has_one_switch()
                               ? nodes <= 2 * Sample::kOfRings
                               : nodes <= Sample::kMostWhole && gpus <= Sample::kMostWholeGpus;
@@ -228,7 +228,7 @@ std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes by
 
 /// What a launch of many takes does not depend on how long the way is, but on its slowest hop.
 Samples::RingSample Samples::of_slowest_hops(RingSample rings) {
-  rings.nodes = Sample::kOfRings;
+  rings.nodes = Sample::kOfChainedLaunches;
   if (rings.network) rings.network->near = rings.network->far;
   return rings;
 }

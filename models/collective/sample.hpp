@@ -66,7 +66,9 @@ struct Sample {
   static constexpr std::uint32_t kOfRings = 4;       ///< nodes
   static constexpr std::uint32_t kMostOfRings = 32;  ///< nodes, over several switches
   static constexpr std::uint32_t kOfChains = 16;     ///< nodes, of a launch alone
-  static constexpr std::uint32_t kOfAllToAlls = 2;   ///< nodes
+  /// Nodes, of one of many: host-staged, launches of a few MiB take less through fewer.
+  static constexpr std::uint32_t kOfChainedLaunches = 6;
+  static constexpr std::uint32_t kOfAllToAlls = 2;  ///< nodes
   /// Nodes: a multiple of what a ring repeats itself by, not of a power of two of PAT's.
   static constexpr std::uint32_t kOfPat = 6;
   /// Ranks whose ring the sample always runs step by step.
