@@ -24,16 +24,34 @@ bool begins_with_any(Line text, const std::array<Line, size>& words) {
                      [&](Line word) { return text.starts_with(word) && text.size() > 4; });
 }
 
-constexpr std::array<Line, 12> kMonths{"Jan ", "Feb ", "Mar ", "Apr ", "May ", "Jun ",
-                                       "Jul ", "Aug ", "Sep ", "Oct ", "Nov ", "Dec "};
 constexpr std::array<Line, 7> kDays{"Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "};
 constexpr Line kIso = "dddd-dd-ddTdd:dd:dd";
+
+/// What may be a day's or month's name, in the language of whoever called the tool: "Oct", "Okt",
+/// "févr.", "10月".
+bool is_calendar_name(Line word) {
+  constexpr std::size_t kMost = 16;  // bytes
+  const auto is_beyond_ascii = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  const bool has_digits = std::any_of(word.begin(), word.end(), is_beyond_ascii);
+  return word.size() > 1 && word.size() <= kMost &&
+         std::all_of(word.begin(), word.end(), [&](char c) {
+           return std::isalpha(static_cast<unsigned char>(c)) != 0 || is_beyond_ascii(c) ||
+                  c == '.' || (has_digits && is_digit(c));
+         });
+}
+
+/// Takes such a name and the blank behind it away.
+bool skip_calendar_name(Line& text) {
+  const std::size_t blank = text.find(' ');
+  if (blank == Line::npos || !is_calendar_name(text.substr(0, blank))) return false;
+  text.remove_prefix(blank + 1);
+  return true;
+}
 
 /// "Mar  5 10:11:12", with a year behind it or without.
 bool is_date(Line text) {
   constexpr Line kTime = "_d dd:dd:dd";
-  if (!begins_with_any(text, kMonths)) return false;
-  text.remove_prefix(4);
+  if (!skip_calendar_name(text)) return false;
   const Line rest = text.substr(std::min(kTime.size(), text.size()));
   return has_form(text.substr(0, kTime.size()), kTime) &&
          (rest.empty() || rest.starts_with('.') || has_form(rest, " dddd"));
@@ -42,11 +60,10 @@ bool is_date(Line text) {
 /// "   12.345678" of dmesg, "Tue Mar  5 10:11:12 2024" of dmesg -T, "Mar 5 10:11" or "Nov15 10:11"
 /// and then "  +0.000123" of dmesg -H.
 bool is_time_of_dmesg(Line text) {
-  if (begins_with_any(text, kDays)) return is_date(text.substr(4));
-  const bool is_month = std::any_of(kMonths.begin(), kMonths.end(), [&](Line month) {
-    return text.starts_with(month.substr(0, 3));
-  });
-  if (is_month) return has_form(text.substr(3), "_d dd:dd");
+  constexpr Line kShort = "_d dd:dd";
+  if (Line date = text; skip_calendar_name(date) && is_date(date)) return true;
+  const std::size_t name = text.size() - std::min(kShort.size(), text.size());
+  if (is_calendar_name(text.substr(0, name)) && has_form(text.substr(name), kShort)) return true;
   text = trimmed(text);
   if (text.starts_with('+')) text.remove_prefix(1);
   const std::size_t dot = std::min(text.find('.'), text.size());

@@ -35,6 +35,11 @@ TEST(KernelLog, TakesAwayWhatEachToolPutsBeforeAMessage) {
                            Case{"Mar 05 10:11:12 node7 kernel: [   12.000001][ T1234] ", "node7"},
                            Case{"2024-03-05T10:11:12+0100 n-7.example.org kernel: ", "n-7"},
                            Case{"2024-03-05T10:11:12+0100 10.0.0.7 kernel: ", "10.0.0.7"},
+                           Case{"[Mo Okt  6 17:59:27 2025] ", ""},
+                           Case{"[Okt 6 17:59] ", ""},
+                           Case{"Okt 06 17:59:27 node7 kernel: ", "node7"},
+                           Case{"f\u00e9vr. 06 17:59:27 node7 kernel: ", "node7"},
+                           Case{"10\u6708 06 17:59:27 node7 kernel: ", "node7"},
                            Case{"Mar 05 10:11:12 localhost kernel: ", ""}}) {
     const std::string text = each.before + message;
     const std::optional<KernelLine> line = kernel_line(text);
@@ -57,7 +62,11 @@ TEST(KernelLogBogus, OtherLinesAreNone) {
                                  "[Tue Mar] x",
                                  "[0.25] it",
                                  "[1.1234567] x",
-                                 "[Tue Foo  5 10:11:12 2024] x",
+                                 "[Tue F0o  5 10:11:12 2024] x",
+                                 "[Tue  5 10:11:12 2024] x",
+                                 "[a 5 10:11] x",
+                                 "10 06 17:59:27 node7 kernel: x",
+                                 "thirteen-bytes 06 17:59:27 node7 kernel: x",
                                  "[2026-05-05 06:16:47] b2:10:11 [3] net.cc:9 NCCL WARN no route",
                                  "kern  :warn",
                                  "kern  :",
