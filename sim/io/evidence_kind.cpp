@@ -243,8 +243,10 @@ constexpr std::array<EvidenceKindText, 35> kKinds{{
     {EvidenceKind::kIbvDevinfo, "ibv_devinfo -v",
      [](Line line) { return line.starts_with("hca_id:"); }},
     {EvidenceKind::kRdmaLink, "rdma link",
-     [](Line line) {
-       return line.starts_with("link ") && holds(line, "/") && holds(line, " state ");
+     [](Line line) {  // before iproute2 5.1 "1/1: mlx5_0/1: state ACTIVE ..."
+       const bool is_old = !line.empty() && is_digit(line[0]) && holds(line, " physical_state ") &&
+                           line.substr(0, line.find(' ')).ends_with(':');
+       return (line.starts_with("link ") || is_old) && holds(line, "/") && holds(line, " state ");
      }},
     {EvidenceKind::kIbdev2netdev, "ibdev2netdev",
      [](Line line) {

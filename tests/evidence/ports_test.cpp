@@ -83,6 +83,19 @@ TEST(Ports, ADevinfoWithoutPortsSaysItsPart) {
   EXPECT_EQ(device(machine.spec, "mlx5_1").part, "connectx-5");
 }
 
+TEST(Ports, RdmaLinkOnceNumberedItsLinks) {
+  const Evidence evidence = evidence_of(
+      "1/1: mlx5_0/1: subnet_prefix fe80:0000:0000:0000 lid 7 sm_lid 1 lmc 0 state ACTIVE "
+      "physical_state LINK_UP \n"
+      "2/1: mlx5_1/1: state DOWN physical_state POLLING netdev ens1f1 \n"
+      "2/2: mlx5_1/2: state ACTIVE physical_state LINK_UP netdev ens1f2 \n");
+  EXPECT_EQ(said(evidence, "mlx5_0", fact::kState), "up");
+  EXPECT_EQ(said(evidence, "mlx5_0", fact::kLinkLayer), "InfiniBand");
+  EXPECT_EQ(said(evidence, "mlx5_1", fact::kState), "down");
+  EXPECT_EQ(said(evidence, "mlx5_1", fact::kLinkLayer), "Ethernet");
+  EXPECT_EQ(said(evidence, "mlx5_1:2", fact::kState), "up");
+}
+
 TEST(Ports, EfaIsNoInfiniBand) {
   const std::string text =
       "hca_id:\tefa_0\n\ttransport:\t\t\tunspecified (4)\n\tvendor_id:\t\t\t0x1d0f\n"

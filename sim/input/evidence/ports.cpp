@@ -196,8 +196,9 @@ void read_rdma_link(const EvidenceSection& section, Facts& facts) {
   PortReader reader(section, facts);
   for (const EvidenceLine& line : section.lines) {
     Scan scan(without_blanks(line.text));
-    if (!scan.skip("link ")) continue;
-    reader.device(scan.until("/"));
+    const std::string_view first = scan.word();  // "link", before iproute2 5.1 "1/1:"
+    if (first != "link" && !(first.ends_with(':') && holds(first, "/"))) continue;
+    reader.device(scan.blanks().until("/"));
     reader.port(scan.word());
     Scan state(scan.rest());
     if (state.skip_to("state ")) reader.state(line, state.word());
