@@ -76,6 +76,13 @@ TEST(EvidenceText, BlocksOfAMixedFileMayBeIndented) {
   EXPECT_EQ(said(evidence, "gpu3", fact::kBusId), "0000:1a:00.0");
 }
 
+TEST(EvidenceText, WhatGrepLeavesMayStandInABlockOfCode) {
+  EXPECT_EQ(said(evidence_of("Before:\n`ethtool -S eth2 |grep prio`\n```\n     rx_prio3_pause: 7\n"
+                             "     rx_prio4_pause: 0\n```\nAfter:\n"),
+                 "eth2", "counter rx_prio3_pause"),
+            "7");
+}
+
 // Nearly all lines are of ports then.
 TEST(EvidenceText, PortsOfIbnetdiscoverAreNoRanks) {
   std::string text;

@@ -280,6 +280,7 @@ void SectionMaker::read_output(std::size_t at, std::string of) {
   std::optional<std::size_t>& section = open_[of];
   std::optional<EvidenceKind> kind;
   if (begun != nullptr && begins(begun->kind, section)) kind = begun->kind;
+  if (piped_ && at == *piped_ + 1 && line.text.starts_with("```")) ++*piped_;
   const bool is_left = begun == nullptr && !section && !interface_.empty() && piped_ &&
                        at == *piped_ + 1 && is_statistic(line.text);
   if (is_left) kind = EvidenceKind::kEthtoolStatistics;
