@@ -39,7 +39,13 @@ std::string is_of(const MeasuredTable& measured) {
 
 std::string other_gpus(const MeasuredTable& measured, const TopologySpec& machine) {
   const std::set<std::string> parts = gpu_parts_of(machine.node);
-  if (!are_unlike(parts_of(measured), parts)) return "";
+  if (measured.gpus.empty() || parts.empty()) return "";
+  const bool has_some = std::ranges::any_of(measured.gpus, [&](const std::string& gpu) {
+    return std::ranges::any_of(parts, [&](const std::string& part) {
+      return may_be_of(product_name(gpu), product_of(part));
+    });
+  });
+  if (has_some) return "";
   return fmt::format("{}, the machine has {}", is_of(measured), fmt::join(parts, ", "));
 }
 

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// "log.txt is of NVIDIA A100-SXM4-80GB, the machine has h100-sxm", where all GPUs that nccl-tests
-/// lists are of parts that the machine has none of; "" else.
+/// "log.txt is of NVIDIA A100-SXM4-80GB, the machine has h100-sxm", where none of the GPUs that
+/// nccl-tests lists may be of the machine's parts (may_be_of); "" else.
 std::string other_gpus(const MeasuredTable& measured, const TopologySpec& machine);
 
 /// Throws InputError where all GPUs that nccl-tests lists are of parts that a gate's machine has

@@ -179,6 +179,10 @@ class Explain(CliTest):
         said = "a100.txt is of NVIDIA A100-SXM4-80GB"
         self.assertIn(f"note: {said}, the machine has h100-sxm\n", self.explain("a100.txt").stdout.decode())
         self.assertNotIn("the machine has", self.explain("healthy.txt").stdout.decode())
+        for name, is_said in (("AMD Radeon Graphics", True), ("NVIDIA H200 NVL", True), ("NVIDIA H800", False)):
+            (self.here / "other.txt").write_text(text.replace("NVIDIA H100 80GB HBM3", name))
+            note = f"note: other.txt is of {name}, the machine has h100-sxm\n"
+            self.assertEqual(note in self.explain("other.txt").stdout.decode(), is_said, name)
         run = self.explain("healthy.txt", "a100.txt")
         self.assertEqual((run.returncode, run.stdout), (2, b""))
         self.assertEqual(run.stderr.decode(), f"error: healthy.txt is of NVIDIA H100 80GB HBM3, {said}: "

@@ -109,6 +109,12 @@ std::string gpu_part_meant(std::string_view name) {
 }
 std::string nic_part_named(std::string_view product) { return part_named(kNicNames, product); }
 
+bool may_be_of(std::string_view product, const std::string& part) {
+  if (const std::string named = gpu_part_named(product); !named.empty()) return named == part;
+  const std::vector<std::string> near = nearest(product, {part});
+  return std::find(near.begin(), near.end(), part) != near.end();
+}
+
 std::string unknown_gpu(std::string_view product, const Place& place) {
   const std::set<std::string> parts = gpu_parts();
   const std::vector<std::string> near = nearest(product, parts);

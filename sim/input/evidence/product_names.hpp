@@ -21,6 +21,10 @@ std::string product_name(std::string_view name);
 /// Whether a product's name names another maker than NVIDIA.
 bool is_of_other_maker(std::string_view product);
 
+/// Whether a GPU of that name is one of such a part or, where weft has no part of it, a form of
+/// one: an H200 NVL may be an h200-sxm with other links, an H20 none.
+bool may_be_of(std::string_view product, const std::string& part);
+
 /// What to say of a GPU without a part: its name as printed, the parts nearest to it, and all.
 std::string unknown_gpu(std::string_view product, const Place& place);
 
