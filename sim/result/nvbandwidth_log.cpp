@@ -100,7 +100,10 @@ class TextReader {
       return read(line, number);
     });
     leave_out_nameless();
-    return cut.empty() ? left_out_ : cut;
+    if (!cut.empty()) return cut;
+    const bool has_sums_alone = left_out_.empty() && has_sum_ && out_.rows.empty();
+    return has_sums_alone ? "sums alone; give all that nvbandwidth prints, not '| grep SUM'"
+                          : left_out_;
   }
 
  private:
@@ -122,10 +125,13 @@ class TextReader {
     } else if (state_ == State::kColumns) {
       columns_ = words.size();
       state_ = State::kRows;
+    } else if (state_ == State::kRows && words[0] == "Waived:") {  // first releases have no sum
+      state_ = State::kNone;
     } else if (state_ == State::kRows && words[0] != "SUM" && words[0] != "NOTE:") {
       read_row(words, number);
     } else if (words[0] == "SUM") {
       state_ = State::kNone;
+      has_sum_ = true;
       if (words.size() > 1) add_nameless(words[1]);
     } else {
       return false;
@@ -219,6 +225,7 @@ class TextReader {
   int title_{0};  ///< the line of its title
   State state_{State::kNone};
   std::size_t columns_{0};
+  bool has_sum_{false};
   bool is_open_{false};  ///< the line, a last one without its end
 };
 

@@ -61,6 +61,43 @@ std::string op_of(std::string_view test) {
   return op + (has_word(test, "Bidirectional") ? "_bidirectional" : "");
 }
 
+/// What a command such as "$ sudo ib_write_bw -b --use_cuda=0 10.0.0.2" runs.
+struct Command {
+  std::string program;  ///< "" of a line that is none
+  std::string op{};     ///< ours; "" of one without a model
+  bool on_gpu{false};
+};
+
+/// Only what a shell would run: at a line's beginning, behind a prompt or sudo, or with its folder;
+/// a name in a sentence does not count.
+Command command_of(const Words& words) {
+  constexpr std::array<std::string_view, 6> kPrograms{"ib_write_bw",  "ib_read_bw",  "ib_send_bw",
+                                                      "ib_write_lat", "ib_read_lat", "ib_send_lat"};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = bare(words[i]);
+    const std::string_view name = word.substr(word.rfind('/') + 1);
+    if (std::find(kPrograms.begin(), kPrograms.end(), name) == kPrograms.end()) continue;
+    const bool is_run = i == 0 || name.size() < word.size() || words[i - 1] == "sudo" ||
+                        has_word("$#%>", words[i - 1].substr(words[i - 1].size() - 1));
+    if (!is_run) return {};
+    Command out{std::string(word), std::string(name.substr(name.find('_') + 1))};
+    for (std::size_t o = i + 1; o < words.size(); ++o) {
+      const std::string_view option = bare(words[o]);
+      const std::string_view value = o + 1 < words.size() ? bare(words[o + 1]) : "";
+      if (option.starts_with("--use_cuda")) out.on_gpu = true;
+      const bool is_both_ways = option == "-b" || option == "--bidirectional";
+      if (is_both_ways && out.op.ends_with("_bw")) out.op += "_bidirectional";
+      const bool is_connection = option == "-c" || option == "--connection";
+      if ((is_connection && value != "RC") || option == "--write_with_imm" ||
+          (option.starts_with("--connection=") && !option.ends_with("=RC"))) {
+        return {out.program};
+      }
+    }
+    return out;
+  }
+  return {};
+}
+
 /// Takes in a line of the head, such as "TX depth : 128".
 void read_fact(const std::string& key, const std::string& value, Head& head) {
   const auto unless = [&](const char* usual) {
@@ -76,7 +113,9 @@ void read_fact(const std::string& key, const std::string& value, Head& head) {
   if (key == "Using SRQ") unless("OFF");
   if (key == "Transport type") unless("IB");
   if (key == "Connection type") unless("RC");
-  if (key == "Mtu") head.add_set("wire.mtu=" + value.substr(0, value.find('[')) + " B");
+  if (key == "Mtu") {  // "4096[B]", of first releases "2048B"
+    head.add_set("wire.mtu=" + value.substr(0, value.find_first_not_of("0123456789")) + " B");
+  }
   if (key == "Link type") {
     head.add_set(std::string("wire.kind=") + (value == "Ethernet" ? "roce" : "infiniband"));
   }
@@ -125,6 +164,10 @@ MeasuredRow row_of(const Head& head, const Numbers& numbers, const StatedColumns
 
 double number_of(std::string_view word) {
   const std::optional<double> number = parse_number(std::string(word));
+  if (number && *number < 0) {
+    throw InputError("'" + std::string(word) +
+                     "': below 0: perftest counted beyond its numbers; run it for less time");
+  }
   if (!number || !(*number >= 0)) throw InputError("'" + std::string(word) + "': not a number");
   return *number;
 }
@@ -161,6 +204,7 @@ class TextReader {
     if (is_table(words)) {
       read_columns(words);
       ends_.table();
+      if (head_.test.empty() && !command_.op.empty()) take_command(number);
     } else if (columns_ > 0 && words[0].find_first_not_of("0123456789") == std::string_view::npos) {
       read_row(words, number);
     } else if (words.back() == "Test") {
@@ -169,6 +213,7 @@ class TextReader {
       ends_.begin(out_.rows.size());
       if (std::exchange(on_gpu_, false)) head_.cells["memory_path"] = "gdr";
     } else {
+      read_command(words);
       read_of_head(line);
       ends_.read(words);
       return false;
@@ -187,6 +232,25 @@ class TextReader {
       if (has_word(line, "Test with events")) head_.unlike = "events";
       read_facts(line);
     }
+  }
+
+  /// Another command ends what the one before printed.
+  void read_command(const Words& words) {
+    Command command = command_of(words);
+    if (command.program.empty()) return;
+    command_ = std::move(command);
+    if (columns_ > 0) head_ = {};
+    columns_ = 0;
+  }
+
+  /// A table without a head of its own, as guides have it, is the command's above.
+  void take_command(int number) {
+    if (!stated_.contains("op")) {
+      head_.cells["op"] = command_.op;
+      out_.notes.push_back(Place{out_.file, number, 0}.text() + ": op " + command_.op + ", by '" +
+                           command_.program + "' above; --as op=OP says another");
+    }
+    if (command_.on_gpu && !stated_.contains("memory_path")) head_.cells["memory_path"] = "gdr";
   }
 
   static std::string joined(const Words& words) {
@@ -239,8 +303,17 @@ class TextReader {
     throw InputError("'" + std::string(name) + "': unknown unit; known: " + known_names(known));
   }
 
+  /// Columns behind the latency's: of some releases their numbers touch if they are large.
+  bool has_glued(const Words& words) const {
+    return latency_ > 0 && words.size() > latency_ + 1 &&
+           std::any_of(words.begin() + static_cast<std::ptrdiff_t>(latency_) + 1, words.end(),
+                       [](Words::value_type word) {
+                         return std::count(word.begin(), word.end(), '.') > 1;
+                       });
+  }
+
   void read_row(const Words& words, int number) {
-    if (words.size() < columns_) {
+    if (words.size() < columns_ && !has_glued(words)) {
       throw CutShort(fmt::format("{} columns, not {}", words.size(), columns_));
     }
     check_room(out_.rows.size());
@@ -260,6 +333,7 @@ class TextReader {
   const StatedColumns& stated_;
   MeasuredTable& out_;
   Head head_{};
+  Command command_{};  ///< the last one
   PerftestEnds ends_;
   bool on_gpu_{false};
   std::size_t columns_{0};  ///< of a row; 0 before the table
@@ -342,6 +416,7 @@ MeasuredTable parse_perftest_log(std::string_view text, const std::string& file,
   std::string left_out;
   if (!is_json_object(text)) {
     left_out = TextReader(stated, out).read(text);
+    if (left_out.empty()) left_out = "its table has a head alone: the run ended before it measured";
   } else {
     const Json document = Json::parse(text, file);
     try {

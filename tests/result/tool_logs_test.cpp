@@ -318,6 +318,64 @@ TEST(PerftestLog, AddressesThatTellNothingPairNothing) {
   EXPECT_EQ(rows("QPN 0x0011", "QPN 0x0012"), both);
 }
 
+TEST(PerftestLog, ATableWithoutAHeadIsTheCommandsAbove) {
+  const std::string bw =
+      " #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]   "
+      "MsgRate[Mpps]\n 65536      5000             1000.00            1000.00  "
+      "           0.016000\n";
+  const std::string lat =
+      " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]\n"
+      " 2       1000          1.10           2.05         1.11               1.12\n";
+  const MeasuredTable table = parse_measured(
+      "$ ib_write_bw 10.0.0.1\n" + bw + "```\nand\n```\n" + "n7:~# ib_write_lat 10.0.0.1\n" + lat,
+      "log");
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].op + " " + table.rows[0].memory_path, "write_bw host");
+  EXPECT_EQ(table.rows[1].op, "write_lat");
+  EXPECT_EQ(table.rows[1].us, 1.11);
+  EXPECT_THAT(table.notes,
+              ::testing::Contains(HasSubstr("log:8: op write_lat, by 'ib_write_lat' above")));
+  const auto op = [&](const std::string& command, const StatedColumns& stated = {}) {
+    const MeasuredRow row = parse_measured(command + "\n" + bw, "log", stated).rows.at(0);
+    return row.op + " " + row.memory_path;
+  };
+  EXPECT_EQ(op("sudo ./ib_send_bw -b --use_cuda=0 -d mlx5_0 b"), "send_bw_bidirectional gdr");
+  EXPECT_EQ(op("ib_write_bw b", {{"op", "read_bw"}}), "read_bw host");
+  for (const char* const none :
+       {"we ran ib_write_bw twice", "ib_write_bw -c UC b", "ib_write_bw2"}) {
+    EXPECT_THAT(refusal(std::string(none) + "\n" + bw), HasSubstr("op: is not stated")) << none;
+  }
+}
+
+TEST(PerftestLog, FirstReleasesHadUnitsWithoutBrackets) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  EXPECT_EQ(parse_measured(changed(text, "4096[B]", "2048B"), "log").rows.at(0).set,
+            "wire.mtu=2048 B; wire.kind=roce");
+}
+
+// "%-7.2f%-7.2f" of the last columns.
+TEST(PerftestLog, LargeNumbersBehindTheLatencyMayTouch) {
+  const std::string head =
+      "                    Send Latency Test\n #bytes #iterations    t_min[usec]"
+      "    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
+      "99% percentile[usec]   99.9% percentile[usec] \n";
+  const std::string row =
+      " 2       1000          453.06         37330.73     692.41            "
+      "928.05           2465.901216.65                 37330.73\n";
+  const std::string end = "-----\n                    Send Latency Test\n";
+  EXPECT_EQ(parse_measured(head + row + end, "log").rows.at(0).us, 692.41);
+  EXPECT_THAT(refusal(head + changed(row, "901216", "901 216").substr(0, 60) + "\n" + end),
+              HasSubstr("columns, not 9"));
+}
+
+TEST(PerftestLog, SaysWhyThereIsNoRow) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  const std::size_t row = text.find('\n', text.find("#bytes")) + 1;
+  EXPECT_EQ(refusal(text.substr(0, row) + "Failed to exchange data between server and clients\n"),
+            "log: has no rows; its table has a head alone: the run ended before it measured");
+  EXPECT_THAT(refusal(changed(text, "10.94 ", "-10.94 ")), HasSubstr("'-10.94': below 0"));
+}
+
 TEST(PerftestLog, NamesWhatHasNoModel) {
   const std::string text = perftest_text("ib_write_bw.txt");
   const auto id = [](const std::string& log) {
@@ -430,6 +488,19 @@ TEST(NvbandwidthLog, ALastRowThatIsCutOffIsLeftOutAndNoted) {
   EXPECT_TRUE(parse_measured(text.substr(0, text.find("390.60") + 6), "log").notes.empty());
   const std::string within = changed(text, "390.40       N/A", "390.40");
   EXPECT_EQ(refusal(within), "log:17: 1 cells, not 2") << "its sum follows";
+}
+
+TEST(NvbandwidthLog, ATestThatIsWaivedEndsTheRows) {
+  const std::string text =
+      changed(kNvbandwidthText, "\nSUM host_to_device_memcpy_ce 110.73\n", "Waived: \nWaived: \n");
+  const MeasuredTable table = parse_measured(text, "log");
+  EXPECT_EQ(table.rows.size(), 4U);
+  EXPECT_THAT(table.notes, ::testing::IsEmpty());
+}
+
+TEST(NvbandwidthLog, SumsAloneAreNoRows) {
+  EXPECT_THAT(refusal("SUM host_to_device_memcpy_ce 110.73\nSUM device_to_host_memcpy_ce 99.10\n"),
+              HasSubstr("has no rows; sums alone; give all that nvbandwidth prints"));
 }
 
 TEST(NvbandwidthLog, RefusesWhatIsDamaged) {
