@@ -1,4 +1,4 @@
-// What NCCL's plugin for libfabric logs.
+// What NCCL and its plugin for libfabric log of NICs.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -42,6 +42,20 @@ TEST(NcclLog, LibfabricsNicsAreNotedWhereNothingNamesAny) {
   EXPECT_THAT(imported(gpu + kOld).spec.notes, Contains(note));
   const std::string nic = "10:1b.0 Ethernet controller: Amazon.com, Inc. Device efa0\n";
   EXPECT_THAT(imported(gpu + kOld + nic).spec.notes, Not(Contains(note)));
+}
+
+// Verbs devices are numbered with those that NCCL leaves out.
+TEST(NcclLog, NumbersNicsAsNcclDoesNotAsVerbsDo) {
+  const Evidence log = evidence_of(
+      "s1:1:2 [0] NCCL INFO NET/IB: [3] mlx5_3:uverbs3:1/RoCE provider=Mlx5 speed=200000 "
+      "context=0x1 pciPath=/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0 ar=0\n"
+      "s1:1:2 [0] NCCL INFO NET/IB : Made virtual device [1] name=mlx5_3 speed=200000 ndevs=1\n"
+      "s1:1:2 [0] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_4+mlx5_5 speed=4 ndevs=2\n"
+      "s1:1:2 [0] NCCL INFO NET/IB : Made virtual device [7] name=mlx5_\n");
+  EXPECT_EQ(said(log, "mlx5_3", fact::kNetIndex, "s1"), "1");
+  EXPECT_EQ(said(log, "mlx5_3", fact::kBusId, "s1"), "0000:16:00.0");
+  EXPECT_EQ(said(log, "mlx5_4", fact::kNetIndex, "s1"), "none");
+  EXPECT_EQ(said(log, "mlx5_", fact::kNetIndex, "s1"), "none") << "cut off";
 }
 
 }  // namespace

@@ -88,6 +88,7 @@ class NcclLogReader {
   void read(const Message& message);
   bool read_environment(std::string_view text);
   bool read_nics(std::string_view text);
+  bool read_virtual_nic(std::string_view text);
   bool read_nic(std::string_view text);
   bool read_ofi(std::string_view text);
   bool read_rank(std::string_view text);
@@ -120,10 +121,10 @@ void NcclLogReader::read(const Message& message) {
   const EvidenceSection named{section_.kind, section_.file, message.host, {}, {}};
   if (graph_.read(named, *line_, message.text, facts_)) return;
   const std::string_view text = without_blanks(message.text);
-  [[maybe_unused]] const bool known = read_environment(text) || read_nics(text) || read_nic(text) ||
-                                      read_ofi(text) || read_rank(text) || read_gdr(text) ||
-                                      read_connection(text) || read_choice(text) ||
-                                      read_trees(text) || read_other(text);
+  [[maybe_unused]] const bool known = read_environment(text) || read_nics(text) ||
+                                      read_virtual_nic(text) || read_nic(text) || read_ofi(text) ||
+                                      read_rank(text) || read_gdr(text) || read_connection(text) ||
+                                      read_choice(text) || read_trees(text) || read_other(text);
 }
 
 bool NcclLogReader::read_environment(std::string_view text) {
@@ -184,18 +185,28 @@ bool NcclLogReader::read_nics(std::string_view text) {
   return true;
 }
 
-/// "NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed=400000 context=... pciPath=... ar=1".
+/// "NET/IB : Made virtual device [0] name=mlx5_0 speed=400000 ndevs=1", whose number is NCCL's.
+bool NcclLogReader::read_virtual_nic(std::string_view text) {
+  Scan scan(text);
+  if (!scan.skip("NET/IB : Made virtual device [")) return false;
+  const std::optional<std::int64_t> index = scan.whole();
+  if (!index || !scan.skip("] name=")) return true;
+  const std::string name(scan.word());
+  if (scan.at_end() || parts_of(name) != std::vector{name}) return true;  // of several, or cut off
+  add(name, fact::kNetIndex, std::to_string(*index));
+  return true;
+}
+
+/// "NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed=400000 context=... pciPath=... ar=1". The
+/// number is of all verbs devices, also of those that NCCL leaves out.
 bool NcclLogReader::read_nic(std::string_view text) {
   Scan scan(text);
   if (!scan.skip("NET/IB: [")) return false;
-  const std::optional<std::int64_t> index = scan.whole();
-  if (!index || !scan.skip("]")) return true;
+  if (!scan.whole() || !scan.skip("]")) return true;
   scan.blanks();
   const std::string name(scan.until(":"));
   if (name.empty() || scan.at_end()) return true;
-  const std::vector<std::string> nics = parts_of(name);
-  for (const std::string& nic : nics) add(nic, fact::kNetIndex, std::to_string(*index));
-  if (nics.size() != 1) return true;  // its rate and place are those of several
+  if (parts_of(name).size() != 1) return true;  // its rate and place are those of several
   Scan speed(scan.rest());
   if (speed.skip_to("speed=")) {
     const std::optional<std::int64_t> megabits = speed.whole();
