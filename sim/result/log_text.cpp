@@ -1,5 +1,6 @@
 #include "sim/result/log_text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -106,6 +107,24 @@ void check_any_row(const MeasuredTable& table, const std::string& left_out) {
   if (!table.rows.empty()) return;
   const std::string& why = table.failures.empty() ? left_out : table.failures.front();
   throw InputError(Place{table.file, 0, 0}, "has no rows" + (why.empty() ? "" : "; " + why));
+}
+
+std::string ended_early(std::string_view log) {
+  std::string out;
+  for_each_line(log, [&](std::string_view line, int) {
+    const Words words = words_of(line.substr(0, kMostLogLineBytes));
+    const auto has = [&](std::string_view word) {
+      return std::find(words.begin(), words.end(), word) != words.end();
+    };
+    if (!out.empty() || words.size() < 3) return;
+    if (words.front().ends_with(':') && words[1] == "Test" && has("failure")) {
+      out = "nccl-tests failed before its first row:";
+      for (const std::string_view word : words) out += " " + one_line(word);
+    } else if (words.back() == "Test" && (has("BW") || has("Latency"))) {
+      out = "perftest printed no table: this end still waited for the other, or prints none";
+    }
+  });
+  return out;
 }
 
 void check_room(std::size_t rows) {

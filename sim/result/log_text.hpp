@@ -80,6 +80,8 @@ void check_any_row(const MeasuredTable& table, const std::string& left_out);
 
 /// Throws InputError if there is room for no more rows than `rows`.
 void check_room(std::size_t rows);
+/// Why what nccl-tests or perftest printed has no table; "" if it is neither's, or does not say.
+std::string ended_early(std::string_view log);
 
 /// A row of what a log says and what the user states beside. Throws InputError: a column of which
 /// they state different values, what measured_row() refuses.

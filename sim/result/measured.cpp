@@ -18,6 +18,7 @@
 #include "sim/io/file.hpp"
 #include "sim/io/text_kind.hpp"
 #include "sim/io/tool_text.hpp"
+#include "sim/result/log_text.hpp"
 #include "sim/result/measured_env.hpp"
 #include "sim/result/nccl_tests.hpp"
 #include "sim/result/nvbandwidth_log.hpp"
@@ -428,6 +429,7 @@ void refuse_no_table(std::string_view text, std::string_view log, const std::str
                      "nvbandwidth; " +
                      std::string(readers_of(TextKind::kEvidence)));
   }
+  if (const std::string why = ended_early(log); !why.empty()) throw InputError(file + ": " + why);
   if (line.empty() || line.find(',') != std::string_view::npos) return;
   if (line.starts_with(kByteOrderMark) || find_column(line) != nullptr) return;
   if (line.find_first_of(";\t") != std::string_view::npos &&

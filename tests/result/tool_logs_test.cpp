@@ -406,6 +406,16 @@ TEST(PerftestLog, RefusesWhatIsDamaged) {
 }
 
 // What was pasted has an ellipsis in place of the line above the title.
+TEST(ToolLogs, ARunWithoutATableSaysWhy) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  EXPECT_THAT(refusal(text.substr(0, text.find(" #bytes"))),
+              HasSubstr("perftest printed no table"));
+  EXPECT_EQ(refusal("# nThread 1 nGpus 8 minBytes 8\n# Using devices\n"
+                    "t: Test CUDA failure common.cu:941 'system not yet initialized'\n"),
+            "log: nccl-tests failed before its first row: t: Test CUDA failure common.cu:941 "
+            "'system not yet initialized'");
+}
+
 TEST(NvbandwidthLog, ASumNamesTheTestOfItsMatrix) {
   const std::string text =
       changed(kNvbandwidthText, "Running device_to_device_memcpy_read_ce.", "...");
