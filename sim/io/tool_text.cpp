@@ -87,11 +87,28 @@ std::optional<Prefix> mpi_prefix(std::string_view line) {
 std::optional<Prefix> rank_prefix(std::string_view line) {
   const std::size_t end = line.find(']');
   if (!line.starts_with('[') || end == std::string_view::npos || end == 1) return std::nullopt;
-  const std::string_view rank = line.substr(1, end - 1);
+  std::string_view rank = line.substr(1, end - 1);
+  std::string_view after = line.substr(end + 1);
+  for (const std::string_view role : {"rank", "default"}) {  // torchrun's, whose colon follows
+    if (!rank.starts_with(role) || !after.starts_with(':')) continue;
+    rank.remove_prefix(role.size());
+    after.remove_prefix(1);
+  }
   if (!std::all_of(rank.begin(), rank.end(), is_digit)) return std::nullopt;
-  const std::string_view after = line.substr(end + 1);
-  if (!after.empty() && !after.starts_with(' ')) return std::nullopt;
+  const bool has_colon = line[line.size() - after.size() - 1] == ':';
+  const bool has_blank = after.starts_with(' ');
+  if (!after.empty() && !has_blank && !has_colon) return std::nullopt;
   if (trimmed(after).starts_with('"')) return std::nullopt;
+  return Prefix{line.size() - after.size() + (has_blank ? 1U : 0U), ""};
+}
+
+/// Ray and SkyPilot: "(NAME pid=41, ip=10.0.0.2) ", "(NAME, rank=0, pid=41) ", a process, which
+/// names no host as other tools do.
+std::optional<Prefix> worker_prefix(std::string_view line) {
+  constexpr std::size_t kMost = 128;
+  const std::size_t end = line.substr(0, kMost).find(')');
+  if (!line.starts_with('(') || end == std::string_view::npos) return std::nullopt;
+  if (line.substr(0, end).find("pid=") == std::string_view::npos) return std::nullopt;
   return Prefix{std::min(end + 2, line.size()), ""};
 }
 
@@ -129,6 +146,9 @@ std::optional<Prefix> time_prefix(std::string_view line) {
   if (!has_form(time, kForm) && !has_form(time, "dddd-dd-dd dd:dd:dd")) return std::nullopt;
   const std::size_t end = line.find(' ', open + kForm.size());
   if (end == std::string_view::npos || end > 48 || kernel_line(line)) return std::nullopt;
+  for (const std::string_view stream : {"stdout F ", "stderr F "}) {  // a container runtime's file
+    if (line.substr(end + 1).starts_with(stream)) return Prefix{end + 1 + stream.size(), ""};
+  }
   return Prefix{end + 1, ""};
 }
 
@@ -209,9 +229,9 @@ bool nearly_all_have(PrefixReader reader, const std::vector<ToolLine>& lines) {
 
 /// The first kind of prefix that nearly all lines have; nullptr if there is none.
 PrefixReader prefix_of(const std::vector<ToolLine>& lines) {
-  constexpr std::array<PrefixReader, 9> kReaders{quote_prefix, pod_prefix,        mpi_prefix,
-                                                 rank_prefix,  cloudwatch_prefix, compose_prefix,
-                                                 time_prefix,  stern_prefix,      name_prefix};
+  constexpr std::array<PrefixReader, 10> kReaders{
+      quote_prefix,      pod_prefix,     mpi_prefix,  rank_prefix,  worker_prefix,
+      cloudwatch_prefix, compose_prefix, time_prefix, stern_prefix, name_prefix};
   const auto* const at = std::find_if(kReaders.begin(), kReaders.end(), [&](PrefixReader reader) {
     return nearly_all_have(reader, lines);
   });

@@ -26,12 +26,26 @@ std::string with_prefix(const std::string& text, const std::string& prefix,
 }
 
 TEST(ToolText, IsWithoutWhatStandsBeforeEachLine) {
-  for (const char* prefix :
-       {"[pod/nccl-launcher-x7f2p/main] ", "[1,0]<stdout>:", "[1,0]<stderr>: ",
-        "[prterun-node01-12345@1,0]<stdout>: ", "Mon Nov  3 10:15:32 2025<stdout>:", "0: ", " 0: ",
-        "node12: ", "worker-1  | ", "2025-11-03T10:15:32.123456789Z ",
-        "[pod/a/b] 2025-11-03T10:15:32Z ", "nccl-launcher-x7f2p mpi-launcher ",
-        "nccl-launcher-x7f2p mpi-launcher 2025-11-03T10:15:32Z ", "\x1b[36m0:\x1b[0m "}) {
+  for (const char* prefix : {"[pod/nccl-launcher-x7f2p/main] ",
+                             "[1,0]<stdout>:",
+                             "[1,0]<stderr>: ",
+                             "[prterun-node01-12345@1,0]<stdout>: ",
+                             "Mon Nov  3 10:15:32 2025<stdout>:",
+                             "0: ",
+                             " 0: ",
+                             "node12: ",
+                             "worker-1  | ",
+                             "2025-11-03T10:15:32.123456789Z ",
+                             "[pod/a/b] 2025-11-03T10:15:32Z ",
+                             "nccl-launcher-x7f2p mpi-launcher ",
+                             "nccl-launcher-x7f2p mpi-launcher 2025-11-03T10:15:32Z ",
+                             "\x1b[36m0:\x1b[0m ",
+                             "2025-11-03T10:15:32.123456789Z stdout F ",
+                             "[rank0]: ",
+                             "[default7]:",
+                             "[3] ",
+                             "(Worker pid=41, ip=10.0.0.2) ",
+                             "(train, rank=0, pid=4321) "}) {
     EXPECT_EQ(without_prefixes(with_prefix(kOutput, prefix), "f"), kOutput) << prefix;
   }
   EXPECT_EQ(without_prefixes(with_prefix(kOutput, "\x1b[0;32m", "\x1b[0m\r"), "f"), kOutput);
