@@ -50,7 +50,8 @@ TextKind kind_of_json(std::string_view head) {
     if (has(head, schema)) return TextKind::kResult;
   }
   if (has(head, "\"weft.gate/1\"")) return TextKind::kGate;
-  for (const std::string_view key : {"\"test_info\"", "\"nvbandwidth\"", "\"out_of_place\""}) {
+  for (const std::string_view key :
+       {"\"test_info\"", "test_info:", "\"nvbandwidth\"", "\"out_of_place\""}) {
     if (has(head, key)) return TextKind::kMeasured;
   }
   return TextKind::kUnknown;

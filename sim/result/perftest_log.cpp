@@ -396,10 +396,47 @@ Numbers numbers_of(const Json& results) {
   return numbers;
 }
 
+/// Before 2024 its JSON was none: a line each "test: Send_BW_Test," and "},", nothing in quotes but
+/// the device, and commas before brackets (linux-rdma/perftest#216).
+bool is_unquoted(std::string_view text) {
+  constexpr std::string_view kKey = "test_info:";
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n{"), text.size()));
+  return text.starts_with(kKey);
+}
+
+/// The same as JSON, in as many lines.
+std::string quoted_json(std::string_view text) {
+  std::string out;
+  for_each_line(text, [&](std::string_view line, int) {
+    constexpr std::string_view kBlanks = " \t\r";
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    line = line.substr(0, line.find_last_not_of(" \t\r,") + 1);
+    const std::size_t colon = line.find(':');
+    if (line.starts_with('}') && out.find_last_of(',') != std::string::npos) {
+      out.erase(out.find_last_of(','), 1);  // that behind the last value
+    }
+    if (colon == std::string_view::npos) {
+      out += line;
+    } else {
+      const std::string_view name = line.substr(0, line.find_last_not_of(" \t:", colon) + 1);
+      std::string_view value = line.substr(colon + 1);
+      value.remove_prefix(std::min(value.find_first_not_of(kBlanks), value.size()));
+      const bool is_bare = !value.starts_with('{') && !value.starts_with('"') &&
+                           !parse_number(std::string(value)).has_value();
+      out += '"' + std::string(name) + "\":" + (is_bare ? "\"" : "") + std::string(value) +
+             (is_bare ? "\"" : "");
+    }
+    if (!line.empty() && !line.ends_with('{')) out += ',';
+    out += '\n';
+  });
+  if (const std::size_t last = out.find_last_of(','); last != std::string::npos) out.erase(last, 1);
+  return out;
+}
+
 }  // namespace
 
 bool is_perftest_log(std::string_view text) {
-  if (is_json_object(text)) return is_json_with(text, "test_info");
+  if (is_json_object(text)) return is_json_with(text, "test_info") || is_unquoted(text);
   bool any = false;
   for_each_line(text, [&](std::string_view line, int) {
     any = any || (line.size() <= kMostLogLineBytes && has_word(line, "#bytes") &&
@@ -418,7 +455,8 @@ MeasuredTable parse_perftest_log(std::string_view text, const std::string& file,
     left_out = TextReader(stated, out).read(text);
     if (left_out.empty()) left_out = "its table has a head alone: the run ended before it measured";
   } else {
-    const Json document = Json::parse(text, file);
+    const std::string quoted = is_unquoted(text) ? quoted_json(text) : "";
+    const Json document = Json::parse(quoted.empty() ? text : std::string_view(quoted), file);
     try {
       out.rows.push_back(
           row_of(head_of(document.at("test_info")), numbers_of(document.at("results")), stated));

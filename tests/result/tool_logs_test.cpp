@@ -130,6 +130,25 @@ TEST(PerftestLog, WritesJsonWithoutAUnitThatIsFound) {
               HasSubstr("log: BW_average 300 is neither Gb/s nor MiB/s by MsgRate 0.747432"));
 }
 
+// As perftest wrote until 2023.
+TEST(PerftestLog, ReadsItsJsonFromBeforeItWasJson) {
+  const std::string text =
+      "{\ntest_info: {\ntest: Send_Latency_Test,\nDual_port: OFF,\nDevice: \"rxe0\",\n"
+      "Number_of_qps: 1,\nTransport_type: IB,\nConnection_type: RC,\nUsing_SRQ: OFF,\n"
+      "TX_depth : 1,\nMtu: 1024,\nLink_type: Ethernet,\n},\nresults: {\nMsgSize: 128,\n"
+      "t_typical: 2.42,\npercentile_99.9: 4.03,\n},\n}\n";
+  const MeasuredRow row = parse_measured(text, "log").rows.at(0);
+  EXPECT_EQ(row.op, "send_lat");
+  EXPECT_EQ(row.bytes, 128);
+  EXPECT_EQ(row.us, 2.42);
+  EXPECT_EQ(row.tx_depth, 1);
+  EXPECT_EQ(row.set, "wire.mtu=1024 B; wire.kind=roce");
+  for (std::size_t size = text.find("test_info:") + 10; size < text.find("t_typical"); ++size) {
+    EXPECT_THAT(refusal(text.substr(0, size)), StartsWith("log")) << size;
+  }
+  EXPECT_THAT(refusal(changed(text, "MsgSize: 128", "MsgSize: big")), StartsWith("log: "));
+}
+
 TEST(PerftestLog, AnOnlyRowThatIsCutOffIsSaid) {
   const std::string text = perftest_text("ib_write_bw.txt");
   const std::size_t row = text.find('\n', text.find("#bytes")) + 1;
