@@ -46,6 +46,11 @@ std::unique_ptr<Replicas> Replicas::of(const StepSpec& step, const Machine& clus
     return few(*replicas, SampleNetwork{*takes, *takes});
   }
   if (!cluster.network_spreads()) return nullptr;
+  const NetworkSpec& network = cluster.fabric().spec().network;
+  // A ring's hops there are unlike in an order that fewer groups have not.
+  if (network.kind == NetworkSpec::Kind::kDragonflyPlus) return nullptr;
+  // Few nodes may lack those leaves, and more of what they send would pass by them.
+  if (!network.failed_uplinks.empty()) return nullptr;
   const std::optional<StepLimits> limits = step_limits(cluster, step);
   if (!limits) return nullptr;
   constexpr std::uint32_t kMost = 8;  // times as many

@@ -28,8 +28,8 @@ class Replicas {
   static constexpr std::uint32_t kSampled = Sample::kOfPat;  ///< nodes, or replicas of several
 
   /// nullptr: the cluster is no larger, its nodes are not alike (may_be_sampled()), its network
-  /// does not join all NICs, or may block as that of no few nodes does, or the replicas do not
-  /// begin at the same GPU of a node. All references must outlive it.
+  /// does not join all NICs, has uplinks down, or may block as that of no few nodes does, or the
+  /// replicas do not begin at the same GPU of a node. All references must outlive it.
   static std::unique_ptr<Replicas> of(const StepSpec& step, const Machine& cluster,
                                       const PartLibrary& parts,
                                       const CommunicatorDecisions::Asked& asked);

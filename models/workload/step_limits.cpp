@@ -32,8 +32,12 @@ class Sends {
     }
   }
 
+  struct Along {
+    NetworkUse use;
+    double latency_ns;  ///< on average
+  };
   /// nullopt: two leaves have no route.
-  std::optional<NetworkUse> along(const StepSpec& step, Parallel p) const {
+  std::optional<Along> along(const StepSpec& step, Parallel p) const {
     const auto gpus = static_cast<std::uint32_t>(machine_->fabric().count(DeviceKind::kGpu));
     struct Between {
       DeviceId from;
@@ -41,21 +45,26 @@ class Sends {
       double sends{0};
     };
     std::map<std::pair<DeviceId, DeviceId>, Between> leaves;
-    NetworkUse use(*machine_);
+    Along out{NetworkUse(*machine_), 0};
+    double sends = 0;
     for (std::uint32_t rank = 0; rank < step.ranks(); ++rank) {
       const std::optional<std::uint32_t> to = next(step, rank, p);
       if (!to || *to / gpus == rank / gpus) continue;
       const DeviceId exit = nic_of(rank, gpus);
       const DeviceId entry = nic_of(*to, gpus);
-      use.send(exit, 1);
+      out.use.send(exit, 1);
       Between& between = leaves[{leaf_of(exit), leaf_of(entry)}];
       between = {exit, entry, between.sends + 1};
+      ++sends;
     }
     for (const auto& [ends, between] : leaves) {
+      const std::optional<Duration> takes = machine_->network_latency(between.from, between.to);
+      if (!takes) return {};
+      out.latency_ns += takes->as_ns() * between.sends / sends;
       if (ends.first == ends.second) continue;
-      if (!use.cross(between.from, between.to, between.sends, 0)) return {};
+      if (!out.use.cross(between.from, between.to, between.sends, 0)) return {};
     }
-    return use;
+    return out;
   }
 
  private:
@@ -81,12 +90,13 @@ std::optional<StepLimits> step_limits(const Machine& machine, const StepSpec& st
   }
   const Sends sends(machine);
   StepLimits out;
-  for (std::size_t i = 0; i < out.size(); ++i) {
+  for (std::size_t i = 0; i < out.limits.size(); ++i) {
     const Parallel p = i == 0 ? Parallel::kData : Parallel::kPipeline;
-    const std::optional<NetworkUse> use = sends.along(step, p);
-    if (!use) return {};
-    const auto limit = use->limit(machine.fabric().nodes());
-    if (limit) out[i] = StepLimit{limit->of_node_gb_per_s, limit->on_average_gb_per_s};
+    const std::optional<Sends::Along> along = sends.along(step, p);
+    if (!along) return {};
+    const auto limit = along->use.limit(machine.fabric().nodes());
+    if (limit) out.limits[i] = StepLimit{limit->of_node_gb_per_s, limit->on_average_gb_per_s};
+    if (p == Parallel::kData) out.latency_ns = along->latency_ns;
   }
   return out;
 }
@@ -94,7 +104,9 @@ std::optional<StepLimits> step_limits(const Machine& machine, const StepSpec& st
 bool hold_up_alike(const StepLimits& a, const StepLimits& b) {
   constexpr double kFullest = 0.01;
   constexpr double kOnAverage = 0.04;
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+  constexpr double kLatency = 0.04;
+  if (std::abs(a.latency_ns - b.latency_ns) > kLatency * b.latency_ns) return false;
+  return std::ranges::equal(a.limits, b.limits, [](const auto& x, const auto& y) {
     if (!x || !y) return !x && !y;
     return std::abs(x->fullest / y->fullest - 1) <= kFullest &&
            std::abs(x->on_average / y->on_average - 1) <= kOnAverage;

@@ -14,16 +14,20 @@ struct StepLimit {
   double on_average;  ///< of what crosses them
 };
 
-/// That of what all ranks send at once, to the next replica, around the ring of all, and to the
-/// next stage; nullopt where the links of NICs take as long. GPUs send by the NICs of their place
-/// in a node, and what is sent back is alike.
-using StepLimits = std::array<std::optional<StepLimit>, 2>;
+/// What all ranks send at once, to the next replica, around the ring of all, and to the next stage.
+/// GPUs send by the NICs of their place in a node, and what is sent back is alike.
+struct StepLimits {
+  std::array<std::optional<StepLimit>, 2> limits;  ///< nullopt: links of NICs take as long
+  /// From node to node to the next replica, on average: a ring waits for it at every step.
+  double latency_ns{0};
+};
 
 /// nullopt: two leaves have no route, or what is neither of replicas nor of stages crosses nodes.
 /// Precondition: several switches, the load is spread, a NIC of each node has a cable.
 std::optional<StepLimits> step_limits(const Machine& machine, const StepSpec& step);
 
-/// Whether the same links are as full: the fullest to 1 %, all on average to 4 %.
+/// Whether the same links are as full, the fullest to 1 %, all on average to 4 %, and the ring as
+/// long, to 4 %.
 bool hold_up_alike(const StepLimits& a, const StepLimits& b);
 
 }  // namespace weft

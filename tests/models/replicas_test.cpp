@@ -67,6 +67,7 @@ class ReplicasTest : public ::testing::Test {
       spec.network.leaf_down = 32;
       spec.network.leaf_up = 32 / oversubscription;
       spec.network.ports = 64;
+      spec.network.failed_uplinks = failed_uplinks;
     }
     PredictOptions options;
     options.folds = folds;
@@ -111,7 +112,8 @@ class ReplicasTest : public ::testing::Test {
   std::string topology{"hgx-h100-8nic"};
   std::uint32_t gpus{8};
   std::string path{"gdr"};
-  std::uint32_t oversubscription{0};  ///< of leaves; 0: one switch
+  std::uint32_t oversubscription{0};                        ///< of leaves; 0: one switch
+  std::map<std::uint32_t, std::uint32_t> failed_uplinks{};  ///< by leaf
   std::map<std::string, std::string> env{};
 };
 
@@ -176,6 +178,28 @@ TEST_F(ReplicasTest, OnFewerSwitchesStandForAll) {
   const double held_up = sends_us();
   oversubscription = 1;
   EXPECT_GT(held_up, 1.5 * sends_us());
+}
+
+// Where they do not limit a ring of LL128 waits for the sum of its hops: a third of those of 6
+// nodes would be between leaves of 4, of 40 a quarter.
+TEST_F(ReplicasTest, OnFewerSwitchesAreAsFarApart) {
+  oversubscription = 4;
+  env["NCCL_ALGO"] = "ring";
+  StepSpec step = step_of({.tensor = 8, .data = 40}, Sharding::kOptimizer);
+  step.layers = 1;
+  step.micro_batches = 1;
+  step.gradients = step.parameters = Bytes::mib(4);
+  expect_alike(step);
+}
+
+// A leaf whose uplinks are down, which few nodes do not have.
+TEST_F(ReplicasTest, WhereUplinksAreDownDoNotStandForAll) {
+  oversubscription = 2;
+  failed_uplinks = {{8, 8}};
+  env["NCCL_ALGO"] = "ring";
+  StepSpec step = step_of({.tensor = 8, .data = 40}, Sharding::kOptimizer);
+  step.layers = 1;
+  EXPECT_THAT(predict(step, true).notes, Not(Contains(HasSubstr("replicas"))));
 }
 
 // PAT goes farther than to the next replica.
