@@ -422,14 +422,15 @@ class TableReader {
 void refuse_no_table(std::string_view text, std::string_view log, const std::string& file) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   const std::string_view line = trimmed(text.substr(0, text.find_first_of("\r\n")));
-  if (find_column(line.substr(0, line.find(','))) == nullptr &&
-      kind_of(log) == TextKind::kEvidence) {
+  const bool is_table = find_column(line.substr(0, line.find(','))) != nullptr;
+  if (!is_table && kind_of(log) == TextKind::kEvidence) {
     throw InputError(file +
                      ": is another tool's output without rows of nccl-tests, perftest or "
                      "nvbandwidth; " +
                      std::string(readers_of(TextKind::kEvidence)));
   }
-  if (const std::string why = ended_early(log); !why.empty()) throw InputError(file + ": " + why);
+  const std::string why = is_table ? "" : ended_early(log);
+  if (!why.empty()) throw InputError(file + ": " + why);
   if (line.empty() || line.find(',') != std::string_view::npos) return;
   if (line.starts_with(kByteOrderMark) || find_column(line) != nullptr) return;
   if (line.find_first_of(";\t") != std::string_view::npos &&
