@@ -95,7 +95,7 @@ class TextReader {
   /// Returns the first note of what is left out, "" if nothing is.
   std::string read(std::string_view text) {
     const char* const end = text.data() + text.size();
-    const std::string cut = read_lines_to_cut(text, out_, [&](std::string_view line, int number) {
+    std::string cut = read_lines_to_cut(text, out_, [&](std::string_view line, int number) {
       is_open_ = line.data() + line.size() == end;
       return read(line, number);
     });
