@@ -290,12 +290,6 @@ constexpr std::array kChannelsFields{
     ChannelsField{{"p2p_per_peer", "whole number", "", "of these for one peer"},
                   [](const NcclChannelCounts& c) -> Json { return c.p2p_per_peer; }}};
 
-Json notes_json(const NcclDecisions& decisions) {
-  Json out = Json::array();
-  for (const std::string& note : decisions.notes) out.push(note);
-  return out;
-}
-
 struct Told {
   const NcclDecisions& decisions;
   const Tuning& tuning;
@@ -347,7 +341,7 @@ constexpr std::array kFileFields{
                "allowed"},
               [](const Told& t) { return choice_json(t.tuning, t.sizes); }},
     FileField{{"notes", "list of text", "", "what was left out"},
-              [](const Told& t) { return notes_json(t.decisions); }}};
+              [](const Told& t) { return texts(t.decisions.notes); }}};
 
 }  // namespace
 

@@ -13,12 +13,6 @@ Json names_json(const Fabric& fabric, const std::vector<DeviceId>& devices) {
   return out;
 }
 
-Json texts_json(const std::vector<std::string>& texts) {
-  Json out = Json::array();
-  for (const std::string& text : texts) out.push(text);
-  return out;
-}
-
 /// Something of a machine, and that machine.
 template <class T>
 struct Of {
@@ -126,11 +120,10 @@ constexpr std::array kDeviceFields{
     DeviceField{{"upstream", "text or null", "", "the device above it by PCIe; null: none"},
                 upstream_json,
                 true},
-    DeviceField{{"state", "list of text", "",
-                 "settings that decide routes and are not what its part or weft assume"},
-                [](const Of<DeviceId>& d) {
-                  return texts_json(unusual_state(d.machine.devices(), d.it));
-                }}};
+    DeviceField{
+        {"state", "list of text", "",
+         "settings that decide routes and are not what its part or weft assume"},
+        [](const Of<DeviceId>& d) { return texts(unusual_state(d.machine.devices(), d.it)); }}};
 
 using LinkField = JsonField<Of<LinkId>>;
 constexpr std::array kLinkFields{
@@ -234,7 +227,7 @@ constexpr std::array kFileFields{
     FileField{{"gpu_nics", "list", "", "the NICs that NCCL gives each GPU of a node"},
               [](const Shown& s) { return listed(s.machine, s.node.gpu_nics.gpus, kGpuFields); }},
     FileField{{"notes", "list of text", "", "what was assumed"},
-              [](const Shown& s) { return texts_json(s.spec().notes); }},
+              [](const Shown& s) { return texts(s.spec().notes); }},
     FileField{{"gpu_nics_unknown", "text", "where `gpu_nics` is not known", "why"},
               [](const Shown& s) { return if_any(s.node.gpu_nics.why_not); }}};
 

@@ -11,12 +11,6 @@
 namespace weft {
 namespace {
 
-Json texts(const std::vector<std::string>& all) {
-  Json out = Json::array();
-  for (const std::string& text : all) out.push(text);
-  return out;
-}
-
 using RankField = JsonField<TrafficRank>;
 constexpr std::array kRankFields{
     RankField{{"rank", "whole number", "", "from 0"},

@@ -173,12 +173,6 @@ struct Report {
 
 bool is_fitted(const Report& r) { return !r.calibration.params.empty(); }
 
-Json texts(const std::vector<std::string>& lines) {
-  Json out = Json::array();
-  for (const std::string& line : lines) out.push(line);
-  return out;
-}
-
 Json errors_json(const Report& r, const BeforeAfter& rows) {
   if (!is_fitted(r)) return {};
   const ComparisonView view{r.calibration.by, r.calibration.drop_stalls};

@@ -10,8 +10,6 @@
 namespace weft::replay {
 namespace {
 
-Json whole(std::uint64_t n) { return static_cast<std::int64_t>(n); }
-
 using ClassField = JsonField<ErrorClass>;
 constexpr std::array kClassFields{
     ClassField{{"opcode", "text", "", "as in a trace: write, send, read, ..., no receives"},

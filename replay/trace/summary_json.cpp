@@ -6,8 +6,6 @@
 namespace weft::trace {
 namespace {
 
-Json whole(std::uint64_t n) { return static_cast<std::int64_t>(n); }
-
 using Operations = std::map<Opcode, OperationCount>;
 using OperationField = JsonField<Operations::value_type>;
 constexpr std::array kOperationFields{

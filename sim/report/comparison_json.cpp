@@ -50,8 +50,6 @@ constexpr std::array kRowFields{
 
 Json number_if_any(const ErrorSummary& s, double value) { return s.n > 0 ? Json(value) : Json(); }
 
-Json whole(std::size_t n) { return static_cast<std::int64_t>(n); }
-
 using SummaryField = JsonField<ErrorSummary>;
 constexpr std::array kSummaryFields{
     SummaryField{{"n", "whole number", "", "rows with a prediction"},

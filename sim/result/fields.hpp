@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,16 @@ struct JsonField {
 
 /// A text where there is one; else the member is left out.
 inline Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+/// A count; below 2^63.
+inline Json whole(std::uint64_t n) { return static_cast<std::int64_t>(n); }
+
+/// A list of texts.
+inline Json texts(const std::vector<std::string>& all) {
+  Json out = Json::array();
+  for (const std::string& text : all) out.push(text);
+  return out;
+}
 
 template <class T, std::size_t n>
 Json object_of(const T& from, const std::array<JsonField<T>, n>& fields) {

@@ -5,8 +5,6 @@
 namespace weft {
 namespace {
 
-Json whole(std::uint64_t count) { return static_cast<std::int64_t>(count); }
-
 using Port = JsonField<PortProbe>;
 using Nic = JsonField<NicProbe>;
 

@@ -20,12 +20,6 @@ constexpr std::string_view kSchema = "weft.run/1";
 constexpr std::string_view kStepSchema = "weft.step/1";
 constexpr std::string_view kTrafficSchema = "weft.traffic/1";
 
-Json strings(const std::vector<std::string>& items) {
-  Json out = Json::array();
-  for (const std::string& item : items) out.push(item);
-  return out;
-}
-
 using CauseField = JsonField<CauseShare>;
 constexpr std::array kCauseFields{
     CauseField{{"cause", "text", "", "the kind of thing: \"PCIe uplink, switch to CPU\""},
@@ -202,9 +196,9 @@ constexpr std::array kProvenanceFields{
     ProvenanceField{{"nccl", "text", "", "the NCCL release whose decisions were followed"},
                     [](const Provenance& p) -> Json { return p.nccl_version; }},
     ProvenanceField{{"set", "list of text", "", "KEY=VALUE, in the order given"},
-                    [](const Provenance& p) { return strings(p.overrides); }},
+                    [](const Provenance& p) { return texts(p.overrides); }},
     ProvenanceField{{"env", "list of text", "", "NCCL's variables, NAME=VALUE"},
-                    [](const Provenance& p) { return strings(p.env); }},
+                    [](const Provenance& p) { return texts(p.env); }},
     ProvenanceField{
         {"parameters", "list", "", "every value that the machine was made from, by key"},
         [](const Provenance& p) { return objects_of(p.params, kParamFields); }}};
@@ -227,9 +221,9 @@ constexpr std::array kResultFields{
     ResultField{{"results", "list", "", "a row for each size and memory path"},
                 [](const RunResult& r) { return objects_of(r.rows, kRowFields); }},
     ResultField{{"verdict", "list of text", "", "what the rows come to, for people"},
-                [](const RunResult& r) { return strings(r.verdict); }},
+                [](const RunResult& r) { return texts(r.verdict); }},
     ResultField{{"notes", "list of text", "", "what was not run and why, NCCL's choices, warnings"},
-                [](const RunResult& r) { return strings(r.notes); }},
+                [](const RunResult& r) { return texts(r.notes); }},
     ResultField{{"incomplete", "list", "if the run was stopped early",
                  "the rows that are missing: Ctrl-C, SIGTERM or --time-limit came before them"},
                 [](const RunResult& r) {
