@@ -47,9 +47,9 @@ double whole_seconds(const PlanSize& size, double launches, bool one_switch) {
   return task_seconds(size, launches) * (one_switch ? kWholeOnOneSwitch : kWhole);
 }
 
-void PacketEffort::add(const Machine& machine, const Plan& plan, double times) {
-  hops += times * packet_hops(machine, plan);
-  transfers += times * static_cast<double>(transfer_count(plan));
+void PacketEffort::add(const PacketEffort& plan, double times) {
+  hops += times * plan.hops;
+  transfers += times * plan.transfers;
 }
 
 double PacketEffort::seconds() const {
@@ -60,10 +60,9 @@ double PacketEffort::seconds() const {
   return hops / kHopsPerSecond + transfers / kPacketTransfersPerSecond;
 }
 
-double packet_seconds(const Machine& machine, const Plan& plan) {
-  PacketEffort once;
-  once.add(machine, plan, 1);
-  return once.seconds();
+PacketEffort packet_effort(const Machine& machine, const Plan& plan) {
+  return {.hops = packet_hops(machine, plan),
+          .transfers = static_cast<double>(transfer_count(plan))};
 }
 
 void refuse_much(const PacketEffort& effort, const PredictOptions& options) {

@@ -25,12 +25,12 @@ struct PacketEffort {
   double transfers{0};
   long long connections{0};  ///< at once
 
-  /// A plan that is run so often.
-  void add(const Machine& machine, const Plan& plan, double times);
+  /// A plan's that is run so often.
+  void add(const PacketEffort& plan, double times);
   double seconds() const;  ///< of one core
 };
-/// What those of a plan take, in seconds.
-double packet_seconds(const Machine& machine, const Plan& plan);
+/// What those of a plan take that is run once; its connections are left at none.
+PacketEffort packet_effort(const Machine& machine, const Plan& plan);
 /// Throws TooLarge for packets that take more than kMostRunSeconds or too much memory, unless they
 /// are forced.
 void refuse_much(const PacketEffort& effort, const PredictOptions& options);

@@ -177,7 +177,7 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
   out.plans = make_plans(cluster, scenario, parts, path, env, version, options.fidelity, out);
   if (options.fidelity == Fidelity::kPacket) {
     for (const Plan& plan : out.plans) {
-      out.packets.add(cluster.machine, plan, 2);  // alone, and together
+      out.packets.add(packet_effort(cluster.machine, plan), 2);  // alone, and together
     }
     out.seconds = out.packets.seconds();
     refuse_much(out.packets, options);

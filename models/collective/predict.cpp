@@ -163,8 +163,9 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
     const Plan plan = make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     const PlanSize size =
         plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
-    const std::uint32_t most = most_of_chain_on_packets(packet_seconds(machine, plan));
-    effort.add(machine, plan, launches_of(ready, task, most));
+    const PacketEffort of_plan = packet_effort(machine, plan);
+    const std::uint32_t most = most_of_chain_on_packets(of_plan.seconds());
+    effort.add(of_plan, launches_of(ready, task, most));
     effort.connections = std::max(effort.connections, std::llround(size.connections));
   }
   refuse_much(effort, ready.options);

@@ -396,8 +396,10 @@ const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, 
                                  std::optional<SampleNetwork> network,
                                  std::optional<std::uint32_t> unlike) {
   std::vector<std::pair<std::string, double>> set;  // nodes with the same are one sample
-  const Params params = params_of(machine_, placed(unlike, machine_, nodes));
-  for (const auto& [key, value] : params.of_single_nodes()) set.emplace_back(key, value.number);
+  if (unlike) {
+    const Params params = params_of(machine_, placed(unlike, machine_, nodes));
+    for (const auto& [key, value] : params.of_single_nodes()) set.emplace_back(key, value.number);
+  }
   std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network, std::move(set)}];
   if (!sample) {
     sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, network, unlike);

@@ -62,7 +62,7 @@ class RowRunner {
       repeats.most =
           is_fluid
               ? most_of_chain(plan_size(machine.devices(), schedule, task_.op, bytes).transfers)
-              : most_of_chain_on_packets(packet_seconds(machine, plan));
+              : most_of_chain_on_packets(packet_effort(machine, plan).seconds());
     }
     if (!is_fluid) return run_packets_on(machine, plan, repeats);
     // Copies of emulated NICs wait for each other, which no footprint says.
