@@ -58,17 +58,21 @@ void refuse_no_choice(const Schedules& schedules, const std::vector<RowTask>& ta
   }
 }
 
+/// Of one run of a sample for a task.
+PlanSize run_size(const SampleRun& run, const Schedules& schedules, const RowTask& task) {
+  const Choice choice = schedules.at(task.path).choose(task.op, task.bytes);
+  const Schedule& here = run.sample->schedules.at(task.path);
+  return plan_size(run.sample->devices, always(choice, here), task.op, run.bytes);
+}
+
 /// Of what runs for a task: the cluster, or all that stands for it, the connections of the largest.
 PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& schedules) {
   if (!task.stand_in.first) {
     return plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
   }
-  const Choice choice = schedules.at(task.path).choose(task.op, task.bytes);
   PlanSize out{};
   for (const SampleRun& run : task.stand_in.runs()) {
-    const PlanSize one =
-        plan_size(run.sample->devices, always(choice, run.sample->schedules.at(task.path)), task.op,
-                  run.bytes);
+    const PlanSize one = run_size(run, schedules, task);
     out.transfers += one.transfers;
     out.connections = std::max(out.connections, one.connections);
   }
@@ -125,11 +129,25 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   }
 }
 
+/// Whether hardly anything folds, as not all nodes of a large cluster are alike.
+bool folds_little(const Machine& machine) {
+  return machine.fabric().nodes() > Sample::kMostWhole && machine.has_unlike_nodes();
+}
+
 double seconds_of(const Ready& ready, const RowTask& task) {
   const PlanSize size = size_of(task, ready.machine, ready.schedules);
   const double launches = launches_of(ready, task, most_of_chain(size.transfers));
-  if (!runs_every_rank(ready, task)) return task_seconds(size, launches);
-  return whole_seconds(size, launches, ready.machine.has_one_switch());
+  const bool one_switch = ready.machine.has_one_switch();
+  if (runs_every_rank(ready, task) || (!task.stand_in.first && folds_little(ready.machine))) {
+    return whole_seconds(size, launches, one_switch);
+  }
+  double out = task_seconds(size, launches);
+  for (const SampleRun& run : task.stand_in.runs()) {
+    if (!run.sample->is_whole() || !folds_little(run.sample->machine)) continue;
+    const PlanSize whole = run_size(run, ready.schedules, task);
+    out += whole_seconds(whole, launches, one_switch) - task_seconds(whole, launches);
+  }
+  return out;
 }
 
 /// Says how long it will take, if that is long.

@@ -32,8 +32,10 @@ std::optional<Sample::Unlike> placed(std::optional<std::uint32_t> unlike, const 
                         *unlike};
 }
 
-Params params_of(const Machine& cluster, const std::optional<Sample::Unlike>& unlike) {
+Params params_of(const Machine& cluster, std::uint32_t nodes,
+                 const std::optional<Sample::Unlike>& unlike) {
   Params out{cluster.devices().params()};
+  if (nodes == cluster.fabric().nodes()) return out;
   if (unlike) {
     out.keep_node(unlike->of_cluster, unlike->place);
   } else {
@@ -50,10 +52,28 @@ Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cl
     : stands_for{in_place_of},
       network{of_cluster},
       unlike{placed(unlike_node, cluster, nodes)},
-      params{params_of(cluster, unlike)},
+      params{params_of(cluster, nodes, unlike)},
       fabric{on_fewer_switches(cluster, nodes, network), nodes},
       devices{fabric, with_network(params, cluster, nodes, network), parts},
       machine{devices} {}
+
+std::vector<std::uint32_t> unlike_kinds(const Params& params,
+                                        const std::function<std::uint32_t(std::uint32_t)>& place) {
+  using Settings = std::vector<std::pair<std::string, double>>;  // without the node's number
+  std::map<std::uint32_t, Settings> of_nodes;
+  for (const auto& [key, value] : params.of_single_nodes()) {
+    const std::size_t at = key.find('@');
+    const std::size_t end = key.find('.', at);
+    const auto node = static_cast<std::uint32_t>(std::stoul(key.substr(at + 1, end - at - 1)));
+    of_nodes[node].emplace_back(key.substr(0, at) + key.substr(end), value.number);
+  }
+  std::set<std::pair<std::uint32_t, Settings>> met;
+  std::vector<std::uint32_t> out;
+  for (auto& [node, settings] : of_nodes) {
+    if (met.emplace(place(node), std::move(settings)).second) out.push_back(node);
+  }
+  return out;
+}
 
 bool may_be_sampled(Op op, const Machine& cluster) {
   const std::uint32_t nodes = cluster.fabric().nodes();
@@ -63,7 +83,7 @@ bool may_be_sampled(Op op, const Machine& cluster) {
                               ? nodes <= 2 * Sample::kOfRings
                               : nodes <= Sample::kMostWhole && gpus <= Sample::kMostWholeGpus;
   return !runs_whole && !cluster.has_emulated_nics() &&
-         cluster.devices().unlike_nodes().size() <= Sample::kMostUnlike;
+         unlike_kinds(cluster.devices().params()).size() <= Sample::kMostUnlikeKinds;
 }
 
 std::vector<SampleRun> StandIn::runs() const {
@@ -80,6 +100,16 @@ std::vector<SampleRun> StandIn::runs() const {
     for (const SampleRun& run : other.runs()) add(run);
   }
   return out;
+}
+
+bool StandIn::add(StandIn other) {
+  const bool is_sampled = other.first.has_value();
+  if (!first) {
+    *this = std::move(other);
+  } else {
+    at_least.push_back(std::move(other));
+  }
+  return is_sampled;
 }
 
 Schedule always(const Choice& choice, const Schedule& schedule) {
@@ -155,29 +185,21 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(Op op, MemoryPath pa
 
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const std::uint32_t nodes = machine_.fabric().nodes();
-  if (nodes > 1 && nodes <= Sample::kMostWhole && !is_point_to_point(op)) {
+  std::optional<Choice> tree;
+  if (nodes > 1 && !is_point_to_point(op)) {
     const Choice choice = schedules_.at(path).choose(op, bytes);
-    if (is_tree(choice)) return of_filled_trees(op, bytes, path, choice);
+    if (is_tree(choice)) tree = choice;
   }
+  if (tree && nodes <= Sample::kMostWhole) return of_filled_trees(op, bytes, path, *tree);
   if (!may_be_sampled(op, machine_)) return {};
   const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
   if (unlike.empty()) return with({op, bytes, path, {}});
+  if (tree && !have_places_in_trees()) return of_all_nodes(op, bytes, path, *tree);
   StandIn out;
-  const auto add = [&](std::optional<std::uint32_t> node) {
-    StandIn one = with({op, bytes, path, node});
-    const bool is_sampled = one.first.has_value();
-    if (!out.first) {
-      out = std::move(one);
-    } else {
-      out.at_least.push_back(std::move(one));
-    }
-    return is_sampled;
-  };
-  for (const std::uint32_t node : unlike) {
-    if (!add(node)) return {};
+  for (const std::uint32_t node : tree ? unlike : unlike_kinds(machine_.devices().params())) {
+    if (!out.add(with({op, bytes, path, node}))) return {};
   }
-  const bool is_of_trees = !is_point_to_point(op) && is_tree(schedules_.at(path).choose(op, bytes));
-  if (is_of_trees && !add({})) return {};
+  if (tree && !out.add(with({op, bytes, path, {}}))) return {};
   return out;
 }
 
@@ -396,8 +418,8 @@ const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, 
                                  std::optional<SampleNetwork> network,
                                  std::optional<std::uint32_t> unlike) {
   std::vector<std::pair<std::string, double>> set;  // nodes with the same are one sample
-  if (unlike) {
-    const Params params = params_of(machine_, placed(unlike, machine_, nodes));
+  if (unlike || nodes == machine_.fabric().nodes()) {
+    const Params params = params_of(machine_, nodes, placed(unlike, machine_, nodes));
     for (const auto& [key, value] : params.of_single_nodes()) set.emplace_back(key, value.number);
   }
   std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network, std::move(set)}];

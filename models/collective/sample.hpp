@@ -51,7 +51,9 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// the pace of all. It has the place of one with as many children in each of the two trees, or of
 /// their root. That is no longer exact. What of it is slow may hide what a level adds to a tree, in
 /// a few nodes more than in many: the cluster takes no less than one of which all nodes are alike.
-/// With several such nodes it takes no less than with each of them alone.
+/// With several such nodes it takes no less than with each of them alone. In trees what many of
+/// them add to each other's delays counts: there all nodes run, with a part of the bytes, and each
+/// further byte takes what it takes with the slowest of them alone.
 ///
 /// A broadcast or reduce goes through the ring once, each rank passing on what it is sent: one of
 /// many launches takes what it takes through the ranks of a few nodes, and a launch alone grows by
@@ -86,17 +88,22 @@ struct Sample {
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
   static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, over several switches
-  /// Nodes that are not like the others, each of which is in samples of its own.
-  static constexpr std::size_t kMostUnlike = 8;
+  /// Nodes that are not like the others, each of which is in samples of trees of its own.
+  static constexpr std::size_t kMostUnlikeInTrees = 8;
+  /// Kinds of such nodes, each of which is in samples of its own.
+  static constexpr std::size_t kMostUnlikeKinds = 64;
 
   /// `in_place_of`: nodes, of the cluster or of one like it. `network`: none is one like the
-  /// cluster's. `unlike`: the node of the cluster's that is among them though not like the others.
-  /// `parts` must outlive it.
+  /// cluster's. `unlike`: the node of the cluster's that is among them though not like the others;
+  /// all such nodes are, where the sample has all of the cluster's. `parts` must outlive it.
   Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
          const PartLibrary& parts, std::optional<SampleNetwork> network,
          std::optional<std::uint32_t> unlike = {});
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
+
+  /// Whether it is the cluster itself.
+  bool is_whole() const { return fabric.nodes() == stands_for && !network; }
 
   /// The node that is not like the others.
   struct Unlike {
@@ -114,11 +121,21 @@ struct Sample {
   Schedules schedules;
 };
 
+/// What a node is in NCCL's two trees over so many: whether a root, and how many children it has.
+/// Equal numbers are equal roles.
+std::uint32_t role_in_trees(std::uint32_t nodes, std::uint32_t node);
+
 /// The first of fewer nodes that is in NCCL's two trees what a node is among those of the cluster:
 /// whether a root, with how many children. None has the one child that some have where the nodes
 /// are no power of two.
 std::optional<std::uint32_t> place_in_trees(std::uint32_t nodes, std::uint32_t node,
                                             std::uint32_t cluster);
+
+/// Of the nodes of which something is set by itself the first of each kind: those of which the same
+/// is set, to the same values, and whose `place`, by their number, is the same.
+std::vector<std::uint32_t> unlike_kinds(
+    const Params& params,
+    const std::function<std::uint32_t(std::uint32_t)>& place = [](std::uint32_t) { return 0; });
 
 /// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: no NICs
 /// are emulated, since then their hosts share one memory.
@@ -174,6 +191,10 @@ struct StandIn {
   std::optional<Cause> between{};
   /// The cluster takes what the longest of these takes, if that is longer.
   std::vector<StandIn> at_least{};
+
+  /// The cluster takes what the other takes, if that is longer. Whether something runs in its place
+  /// there, too.
+  bool add(StandIn other);
 
   /// All that are run, each once.
   std::vector<SampleRun> runs() const;
@@ -244,8 +265,20 @@ class Samples {
   const Levels& levels(const TreesUsed& used);
   StandIn of_all_to_all(const Asked& asked);
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
+  /// What samples of trees have for a network: how many of their levels have which latency, and
+  /// what limits them. None where two nodes have no route.
+  struct TreeNetwork {
+    const Levels& levels;
+    std::optional<SampleNetwork> farthest{};
+    std::optional<NetworkUse::Limit> limit{};
+  };
+  std::optional<TreeNetwork> network_of_trees(Op op, MemoryPath path, const Choice& choice);
+  const Sample& sample_of_trees(std::uint32_t nodes, const TreeNetwork& network, MemoryPath path,
+                                const Choice& choice, std::optional<std::uint32_t> unlike);
   StandIn of_trees(const Asked& asked, const Choice& choice);
   StandIn of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+  bool have_places_in_trees() const;
+  StandIn of_all_nodes(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   SampleNetwork limited_tree(std::uint32_t nodes, SampleNetwork network,
                              const NetworkUse::Limit& limit, MemoryPath path, const Choice& choice);
   Further by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,

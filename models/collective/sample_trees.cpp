@@ -61,23 +61,22 @@ std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
   return parts;
 }
 
-/// What a node is in NCCL's two trees over so many: whether a root, and how many children it has.
-std::array<int, 4> role_in_trees(std::uint32_t nodes, std::uint32_t node) {
-  std::array<int, 4> out{};
-  const auto trees = nccl_node_trees(static_cast<int>(nodes), static_cast<int>(node));
-  for (std::size_t t = 0; t < trees.size(); ++t) {
-    out[2 * t] = trees[t].up < 0 ? 1 : 0;
-    out[2 * t + 1] = (trees[t].down0 < 0 ? 0 : 1) + (trees[t].down1 < 0 ? 0 : 1);
+}  // namespace
+
+std::uint32_t role_in_trees(std::uint32_t nodes, std::uint32_t node) {
+  std::uint32_t out = 0;
+  for (const NcclNodeTree& tree :
+       nccl_node_trees(static_cast<int>(nodes), static_cast<int>(node))) {
+    const std::uint32_t children = (tree.down0 < 0 ? 0 : 1) + (tree.down1 < 0 ? 0 : 1);
+    out = 6 * out + 2 * children + (tree.up < 0 ? 1 : 0);
   }
   return out;
 }
 
-}  // namespace
-
 std::optional<std::uint32_t> place_in_trees(std::uint32_t nodes, std::uint32_t node,
                                             std::uint32_t cluster) {
   if (nodes == cluster) return node;
-  const std::array<int, 4> role = role_in_trees(cluster, node);
+  const std::uint32_t role = role_in_trees(cluster, node);
   for (std::uint32_t place = 0; place < nodes; ++place) {
     if (role_in_trees(nodes, place) == role) return place;
   }
@@ -134,35 +133,42 @@ const Samples::Levels& Samples::levels(const TreesUsed& used) {
   return out;
 }
 
-StandIn Samples::of_trees(const Asked& asked, const Choice& choice) {
-  const auto& [op, bytes, path, unlike] = asked;
-  const std::uint32_t nodes = machine_.fabric().nodes();
+std::optional<Samples::TreeNetwork> Samples::network_of_trees(Op op, MemoryPath path,
+                                                              const Choice& choice) {
   const Schedule& cluster = schedules_.at(path);
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
+  TreeNetwork out{.levels = levels(trees_used(cluster, choice, gpus))};
+  if (out.levels.empty()) return {};
+  out.farthest = out.levels.rbegin()->first;
+  if (machine_.network_never_blocks()) return out;
+  const Limits& known = limits(op, path, choice.algorithm, choice.channels,
+                               [&] { return use_of_trees(machine_, cluster, choice); });
+  if (!known.has_routes) return {};
+  out.limit = known.limit;
+  return out;
+}
+
+const Sample& Samples::sample_of_trees(std::uint32_t nodes, const TreeNetwork& network,
+                                       MemoryPath path, const Choice& choice,
+                                       std::optional<std::uint32_t> unlike) {
+  const auto& [levels_of, farthest, limit] = network;
+  return sample_of(nodes, machine_.fabric().nodes(), path,
+                   limit ? limited_tree(nodes, *farthest, *limit, path, choice) : farthest, unlike);
+}
+
+StandIn Samples::of_trees(const Asked& asked, const Choice& choice) {
+  const auto& [op, bytes, path, unlike] = asked;
+  const Schedule& cluster = schedules_.at(path);
   const bool is_short =
       plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
   if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
-  for (const std::uint32_t few : {Sample::kOfTrees, Sample::kLeastOfTrees}) {
-    if (unlike && !place_in_trees(few, *unlike, nodes)) return {};
-  }
-  const Levels& levels_of = levels(trees_used(cluster, choice, gpus));
-  if (levels_of.empty()) return {};
-  std::optional<NetworkUse::Limit> limit;
-  if (!machine_.network_never_blocks()) {
-    const Limits& known = limits(op, path, choice.algorithm, choice.channels,
-                                 [&] { return use_of_trees(machine_, cluster, choice); });
-    if (!known.has_routes) return {};
-    limit = known.limit;
-  }
-  const std::optional<SampleNetwork> farthest = levels_of.rbegin()->first;
+  const std::optional<TreeNetwork> network = network_of_trees(op, path, choice);
+  if (!network) return {};
+  const auto& [levels_of, farthest, limit] = *network;
   std::uint32_t of_path = 0;  // the longest in time, which may have fewer levels than the tree
   for (const auto& [latency, count] : levels_of) of_path += count;
-  const auto sample_with = [&](std::uint32_t few) -> const Sample& {
-    return sample_of(few, nodes, path,
-                     limit ? limited_tree(few, *farthest, *limit, path, choice) : farthest, unlike);
-  };
-  const Sample& more = sample_with(Sample::kOfTrees);
-  const Sample& less = sample_with(Sample::kLeastOfTrees);
+  const Sample& more = sample_of_trees(Sample::kOfTrees, *network, path, choice, unlike);
+  const Sample& less = sample_of_trees(Sample::kLeastOfTrees, *network, path, choice, unlike);
   for (const Sample* sample : {&more, &less}) {
     if (!grows_by_level(*sample, cluster, path, choice)) return {};
   }
@@ -216,17 +222,53 @@ StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choi
   const Schedule& cluster = schedules_.at(path);
   if (plan_size(machine_.devices(), cluster, op, bytes).transfers < kSlowRun) return {};
   if (!machine_.network_spreads() || machine_.has_emulated_nics()) return {};
-  const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
-  if (unlike.size() > 1) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
-  const Sample& all = sample_of(nodes, nodes, path, {},
-                                unlike.empty() ? std::nullopt : std::optional{unlike.front()});
+  const Sample& all = sample_of(nodes, nodes, path, {});
   const Bytes part{bytes.count() / parts_of(all, op, bytes, path, choice, kFilling)};
   const Further further = by_byte(all, op, bytes, part, path, choice);
   if (further.more.bytes == bytes) return {};  // nothing to gain
   return {.first = SampleRun{&all, part},
           .further = {further},
           .sent = bytes.as_double() / part.as_double()};
+}
+
+/// Whether each of the nodes that are not like the others has one like it in the samples of trees,
+/// and there are so few of them that they do not add to each other's delays.
+bool Samples::have_places_in_trees() const {
+  const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
+  return unlike.size() <= Sample::kMostUnlikeInTrees &&
+         std::ranges::all_of(unlike, [&](std::uint32_t node) {
+           const std::uint32_t nodes = machine_.fabric().nodes();
+           return place_in_trees(Sample::kOfTrees, node, nodes) &&
+                  place_in_trees(Sample::kLeastOfTrees, node, nodes);
+         });
+}
+
+/// All nodes with so many bytes as fill their trees. What further bytes take they take with the
+/// slowest of the nodes that are not like the others: with each of them alone, in as few nodes as
+/// have one with as many children.
+StandIn Samples::of_all_nodes(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  const std::optional<TreeNetwork> network = network_of_trees(op, path, choice);
+  if (!network) return {};
+  const Sample& all = sample_of(nodes, nodes, path, {});
+  const Bytes part{bytes.count() / parts_of(all, op, bytes, path, choice, kFilling)};
+  if (part == bytes) return {};
+  const auto role_of = [&](std::uint32_t node) { return role_in_trees(nodes, node); };
+  StandIn out;
+  for (const std::uint32_t node : unlike_kinds(machine_.devices().params(), role_of)) {
+    std::uint32_t few = Sample::kLeastOfTrees;
+    while (!place_in_trees(few, node, nodes)) ++few;
+    const Sample& with_it = sample_of_trees(few, *network, path, choice, node);
+    if (!grows_by_level(with_it, schedules_.at(path), path, choice)) return {};
+    const Further further = by_byte(with_it, op, bytes, part, path, choice);
+    StandIn one{.first = SampleRun{&all, part},
+                .further = {further},
+                .sent = bytes.as_double() / part.as_double()};
+    if (network->limit) one.between = network->limit->cause;
+    out.add(std::move(one));
+  }
+  return out;
 }
 
 }  // namespace weft

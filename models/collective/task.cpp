@@ -257,8 +257,8 @@ class Spent {
   void add(const PlanRun& run, const Sample& of, double times) {
     for (const auto& [id, share] : run.outcome.causes) {
       const Cause cause = of_cluster(run.causes[id]);
-      const auto [at, is_new] =
-          by_kind_.try_emplace(cause.kind, 0.0, in_cluster(cause.where, of.unlike, false));
+      const auto [at, is_new] = by_kind_.try_emplace(
+          cause.kind, 0.0, of.is_whole() ? cause.where : in_cluster(cause.where, of.unlike, false));
       at->second.first += times * share.as_ns();
     }
   }

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/collective/sample.hpp"
 #include "models/machine/by_node.hpp"
 #include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"
@@ -15,6 +16,7 @@
 namespace weft::test::models_unlike_nodes {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr const char* kGenoa = "genoa-2p-same-switch.yaml";
@@ -210,6 +212,63 @@ TEST(UnlikeNodes, OfSeveralThatAreAlikeOneRuns) {
   EXPECT_THAT(std::get<2>(one), HasSubstr("nic0@5 "));
   EXPECT_EQ(with({"nic0@5", "nic0@9", "nic0@13"}), one);
   EXPECT_GT(std::get<0>(with({"nic0@5", "nic0@6"})), std::get<0>(one));
+}
+
+/// Every third node has one NIC at x4, some GPUs of these nodes are slow, too.
+std::vector<std::string> many_slow(std::uint32_t nodes) {
+  std::vector<std::string> out;
+  for (std::uint32_t node = 1; node < nodes; node += 3) {
+    out.push_back("nic0@" + std::to_string(node) + ".trained_width=4");
+    if (node % 2 == 0) out.push_back("gpu0@" + std::to_string(node) + ".sm_cycle=2");
+  }
+  return out;
+}
+
+// However many they are, what sets the pace of rings and of all-to-alls is the slowest kind.
+TEST(UnlikeNodes, ManyAreAsManySamplesAsThereAreKinds) {
+  std::vector<std::string> settings = many_slow(40);
+  settings.emplace_back("nccl.algo=auto");
+  for (const auto& [op, bytes] : {std::pair{"allreduce", Bytes::mib(64)},
+                                  {"allgather", Bytes::mib(8)},
+                                  {"alltoall", Bytes::mib(16)}}) {
+    const ResultRow few = run(kGenoa, 40, op, bytes, settings);
+    const ResultRow whole = run(kGenoa, 40, op, bytes, settings, Fidelity::kFluid, false);
+    EXPECT_NEAR(few.time_us, whole.time_us, 0.03 * whole.time_us) << op;
+    EXPECT_NE(few.trajectory, whole.trajectory) << op;
+  }
+}
+
+TEST(UnlikeNodes, KindsAreWhatIsSetAndItsPlace) {
+  MachineUnderTest machine(
+      kGenoa,
+      {"nic0@1.trained_width=4", "nic0@3.trained_width=8", "nic0@5.trained_width=4",
+       "nic0@8.trained_width=4", "gpu0@8.sm_cycle=2"},
+      9);
+  const Params& params = machine.params();
+  EXPECT_THAT(unlike_kinds(params), ElementsAre(1, 3, 8));
+  const auto place = [](std::uint32_t node) { return node / 4; };
+  EXPECT_THAT(unlike_kinds(params, place), ElementsAre(1, 3, 5, 8));
+}
+
+// In trees many slow nodes add to each other's delays, so all of them run, with a part of the
+// bytes: where a third is slow, and where one has no like in the samples, as it has one child.
+TEST(UnlikeNodes, OfManyInTreesAllRunWithFewerBytes) {
+  const auto compare = [](std::uint32_t nodes, std::vector<std::string> settings) {
+    for (const char* also : {"nccl.algo=Tree", "nccl.proto=Simple", "nccl.channels=2"}) {
+      settings.emplace_back(also);
+    }
+    const Bytes bytes = Bytes::mib(256);
+    const ResultRow few = run(kGenoa, nodes, "allreduce", bytes, settings);
+    const ResultRow whole =
+        run(kGenoa, nodes, "allreduce", bytes, settings, Fidelity::kFluid, false);
+    EXPECT_NEAR(few.time_us, whole.time_us, 0.01 * whole.time_us) << settings.front();
+    ASSERT_EQ(few.extended.size(), 1U);
+    EXPECT_EQ(few.extended.front().by, "byte");
+    EXPECT_EQ(few.limited_by.front().where, whole.limited_by.front().where);
+  };
+  compare(40, many_slow(40));
+  ASSERT_FALSE(place_in_trees(Sample::kLeastOfTrees, 40, 41));
+  compare(41, {"nic0@40.trained_width=4"});
 }
 
 // Over an odd number of nodes NCCL's second tree is the first one further on: its root is node 1,
