@@ -1,7 +1,9 @@
 #include "models/collective/network_use.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numbers>
 #include <numeric>
 
 #include "models/nccl/execute/p2p_plan.hpp"
@@ -67,14 +69,20 @@ std::map<DeviceId, Leaf> leaves_of(const Fabric& fabric, const std::vector<bool>
   return out;
 }
 
-/// Adds the connections of an all-to-all; false: there is no route, or they are too many.
+/// How many connections an all-to-all has of which a hash draws the way.
+double drawn_by_all_to_all(const Machine& machine, const Schedule& schedule,
+                           std::uint32_t channels) {
+  const double ranks =
+      static_cast<double>(machine.fabric().nodes()) * static_cast<double>(schedule.p2p_nics.size());
+  return ranks * ranks * channels * machine.routing().queue_pairs();
+}
+
+/// Adds the connections of an all-to-all; false: there is no route.
 bool add_drawn_all_to_all(const Machine& machine, const Schedule& schedule, std::uint32_t channels,
                           const Stop* stop, NetworkUse& use) {
   const Fabric& fabric = machine.fabric();
   const std::uint32_t nodes = fabric.nodes();
   const auto gpus = static_cast<std::uint32_t>(schedule.p2p_nics.size());
-  const double ranks = static_cast<double>(nodes) * gpus;
-  if (ranks * ranks * channels * machine.routing().queue_pairs() > kMostDrawn) return false;
   for (std::uint32_t rank = 0; rank < nodes * gpus; ++rank) {
     if (stop != nullptr) stop->check();
     const std::vector<P2pRound> rounds = p2p_rounds(nodes, gpus, rank);
@@ -147,12 +155,53 @@ bool NetworkUse::cross(DeviceId from, DeviceId to, double amount, std::uint32_t 
   return parts > 0;
 }
 
+bool NetworkUse::cross_on_average(DeviceId from, DeviceId to, double amount, double connections) {
+  const Fabric& fabric = machine_->fabric();
+  variance_.resize(amount_.size());
+  alike_.resize(amount_.size());
+  ways_over_.resize(amount_.size());
+  std::vector<std::size_t> crossed;  // the first links of trunks
+  const std::uint64_t ways = fabric.wire_ways(from, to);
+  for (std::uint64_t way = 0; way < ways; ++way) {
+    const std::optional<Route> route = fabric.wire_route(from, to, way);
+    if (!route) return false;
+    for (std::size_t i = 1; i + 1 < route->size(); ++i) {
+      const Trunk trunk = fabric.trunk((*route)[i].link);
+      const std::size_t first = machine_->server_of({trunk.first, (*route)[i].forward}).index();
+      alike_[first] = trunk.count;
+      if (ways_over_[first]++ == 0) crossed.push_back(first);
+    }
+  }
+  for (const std::size_t link : crossed) {
+    const double share = static_cast<double>(ways_over_[link]) / static_cast<double>(ways) /
+                         static_cast<double>(alike_[link]);
+    amount_[link] += amount * share;
+    variance_[link] += amount * amount / connections * share * (1 - share);
+    ways_over_[link] = 0;
+  }
+  return ways > 0;
+}
+
+double NetworkUse::above_mean() const {
+  double drawn = 0;
+  for (std::size_t i = 0; i < variance_.size(); ++i) {
+    if (variance_[i] > 0) drawn += static_cast<double>(alike_[i]);
+  }
+  if (drawn < 2) return 0;
+  // The mean of the largest of n standard normals, for large n (Gumbel's distribution).
+  const double mode = std::sqrt(2 * std::log(drawn));
+  return mode -
+         (std::log(std::log(drawn)) + std::log(4 * std::numbers::pi) - 2 * std::numbers::egamma) /
+             (2 * mode);
+}
+
 std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
   double of_nics = 0;
   double of_switches = 0;
   double crossing = 0;
   double all_take = 0;  // what crosses, each by what its link takes
   std::size_t slowest = 0;
+  const double deviations = above_mean();
   for (std::size_t i = 0; i < amount_.size(); ++i) {
     if (amount_[i] == 0) continue;
     const double takes = amount_[i] / machine_->capacity(ServerId{i});
@@ -160,10 +209,15 @@ std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
       of_nics = std::max(of_nics, takes);
       continue;
     }
-    crossing += amount_[i];
-    all_take += amount_[i] * takes;
-    if (takes > of_switches) {
-      of_switches = takes;
+    const double crosses = amount_[i] * (is_on_average() ? static_cast<double>(alike_[i]) : 1);
+    crossing += crosses;
+    all_take += crosses * takes;
+    double at_most = takes;
+    if (is_on_average()) {
+      at_most += deviations * std::sqrt(variance_[i]) / machine_->capacity(ServerId{i});
+    }
+    if (at_most > of_switches) {
+      of_switches = at_most;
       slowest = i;
     }
   }
@@ -240,10 +294,14 @@ std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedu
                                             std::uint32_t channels, const Stop* stop) {
   const Fabric& fabric = machine.fabric();
   NetworkUse use(machine);
-  if (!machine.routing().spread()) {
+  const double drawn =
+      machine.routing().spread() ? 0 : drawn_by_all_to_all(machine, schedule, channels);
+  if (drawn > 0 && drawn <= kMostDrawn) {
     if (!add_drawn_all_to_all(machine, schedule, channels, stop, use)) return {};
     return use;
   }
+  // A hash chooses spines, not what of their links to a leaf is left.
+  if (drawn > 0 && !fabric.spec().network.failed_uplinks.empty()) return {};
   const P2pShares shares = p2p_shares(schedule);
   const std::size_t nics = shares.size();
   std::vector<bool> used(nics);
@@ -278,7 +336,12 @@ std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedu
         pairs += to_nic[j] * static_cast<double>(to.nodes[j].size());
       }
       if (from.shares_a_node(to)) pairs -= of_same_node(shares, from, to);
-      if (pairs > kNone && !use.cross(from.nic, to.nic, pairs, 0)) return {};
+      if (pairs <= kNone) continue;
+      const bool has_route =
+          drawn > 0 ? use.cross_on_average(from.nic, to.nic, pairs,
+                                           pairs * channels * machine.routing().queue_pairs())
+                    : use.cross(from.nic, to.nic, pairs, 0);
+      if (!has_route) return {};
     }
   }
   return use;

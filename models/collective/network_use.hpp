@@ -28,6 +28,11 @@ class NetworkUse {
   void send(DeviceId nic, double amount);
   /// And so much crosses what lies between the leaves of two NICs. False: they have no route.
   bool cross(DeviceId from, DeviceId to, double amount, std::uint32_t connection);
+  /// Likewise, of `amount` in so many equal connections, each on one route that a hash draws: what
+  /// links carry on the mean of all draws, and how much that varies.
+  bool cross_on_average(DeviceId from, DeviceId to, double amount, double connections);
+  /// Whether what it knows of draws is their mean.
+  bool is_on_average() const { return !variance_.empty(); }
 
   struct Limit {
     Cause cause;
@@ -37,14 +42,22 @@ class NetworkUse {
     double on_average_gb_per_s;
   };
   /// The link between switches that takes longest, of `nodes` that send; nullopt where the links of
-  /// NICs take as long or longer.
+  /// NICs take as long or longer. On average: as long as the fullest of so many links takes, each
+  /// of which carries a sum of many draws (a normal distribution).
   std::optional<Limit> limit(std::uint32_t nodes) const;
   /// What crosses the links between switches, of one server (Machine) at most.
   double most_between_switches() const;
 
  private:
+  /// By how many standard deviations the fullest link is above its mean.
+  double above_mean() const;
+
   const Machine* machine_;
   std::vector<double> amount_;  // by direction of a link; of NICs' links only what they send
+  // On average only the first link of a trunk stands there, for all of them.
+  std::vector<double> variance_;  // of amount_, over draws; empty: nothing is on average
+  std::vector<std::size_t> alike_;
+  std::vector<std::uint64_t> ways_over_;  // between two NICs, while their links are looked at
   double sent_{0};
 };
 
@@ -69,12 +82,13 @@ using P2pShares = std::vector<std::vector<double>>;
 P2pShares p2p_shares(const Schedule& schedule);
 /// Of an all-to-all, leaf by leaf; nullopt where two have no route, or with more than kMostLeaves
 /// or kMostRoutes. Where each connection's way is drawn, rank by rank, with the connections of as
-/// many channels between two ranks; at most kMostDrawn. Precondition: GPUs have NICs.
-/// Throws Stopped soon after `stop` asks for it.
+/// many channels between two ranks; of more than kMostDrawn leaf by leaf, on average over draws,
+/// none where uplinks have failed.
+/// Precondition: GPUs have NICs. Throws Stopped soon after `stop` asks for it.
 std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule,
                                             std::uint32_t channels, const Stop* stop = nullptr);
 inline constexpr std::size_t kMostLeaves = 2048;
 inline constexpr std::uint64_t kMostRoutes = 200'000'000;  ///< between leaves: some 10 s
-inline constexpr std::uint64_t kMostDrawn = 20'000'000;    ///< between NICs: likewise
+inline constexpr double kMostDrawn = 2e7;                  ///< between NICs: likewise
 
 }  // namespace weft

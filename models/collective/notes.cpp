@@ -108,11 +108,14 @@ void add_extended_notes(RunResult& result, std::optional<std::uint64_t> seed) {
     if (row.extended.empty()) continue;
     std::string by;
     std::string how;
+    const bool on_average =
+        std::ranges::find(row.extended, "hash", &ResultRow::Extended::by) != row.extended.end();
     for (const ResultRow::Extended& e : row.extended) {
-      if (e.by == "nearer level") continue;
+      if (e.by == "nearer level" || e.by == "hash") continue;
       if (e.by == "switch") {
         how = "on fewer switches that pass as much, ";
-        if (seed) how += fmt::format("as wire.seed={} draws the ways, ", *seed);
+        if (on_average) how += "on the mean of all ways that a hash may draw (whatever the seed), ";
+        if (seed && !on_average) how += fmt::format("as wire.seed={} draws the ways, ", *seed);
       } else if (by.find(e.by) == std::string::npos) {
         by += (by.empty() ? "extended by the " : "and the ") + e.by + " ";
       }

@@ -124,7 +124,7 @@ const Samples::Limits& Samples::limits(Op op, MemoryPath path, Algorithm algorit
   const auto [at, is_new] = limits_.try_emplace({op, path, algorithm, channels});
   if (!is_new) return at->second;
   if (const std::optional<NetworkUse> known = use()) {
-    at->second = {true, known->limit(machine_.fabric().nodes())};
+    at->second = {true, known->limit(machine_.fabric().nodes()), known->is_on_average()};
   }
   return at->second;
 }
@@ -370,6 +370,7 @@ StandIn Samples::of_all_to_all(const Asked& asked) {
       return use_of_all_to_all(machine_, schedule, channels, stop_);
     });
     if (!known.has_routes) return {};
+    alike.on_average = known.on_average;
     if (known.limit) {
       alike.network->between_gb_per_s = known.limit->of_node_gb_per_s;
       alike.between = known.limit->cause;
@@ -397,7 +398,11 @@ StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
     return SampleRun{&sample_of(alike.sampled, part, asked.path, alike.network, asked.unlike),
                      sent};
   };
-  if (nodes <= alike.most) return {.first = run_of(nodes, asked.bytes), .between = alike.between};
+  if (nodes <= alike.most) {
+    return {.first = run_of(nodes, asked.bytes),
+            .between = alike.between,
+            .on_average = alike.on_average};
+  }
   const auto part_of = [&](std::uint32_t part) {
     return run_of(part, Bytes{pieces(asked.bytes, Bytes{nodes}) * part});
   };
@@ -410,7 +415,8 @@ StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
                        .between = static_cast<double>(more - less),
                        .steps = static_cast<double>(nodes - more)}},
           .sent = alike.sent(nodes) / alike.sent(more),
-          .between = alike.between};
+          .between = alike.between,
+          .on_average = alike.on_average};
 }
 
 /// With what is decided for the cluster, for a memory path.

@@ -189,6 +189,7 @@ struct StandIn {
   double sent{1};  ///< what a NIC of the cluster sends, as a multiple of what one of `first` does
   /// What the links between the samples' leaves stand for, where they limit.
   std::optional<Cause> between{};
+  bool on_average{false};  ///< what these carry is the mean of all that a hash may draw
   /// The cluster takes what the longest of these takes, if that is longer.
   std::vector<StandIn> at_least{};
 
@@ -238,6 +239,7 @@ class Samples {
     std::function<double(std::uint32_t)> sent;  ///< by a NIC among so many nodes, in any unit
     std::optional<SampleNetwork> network;
     std::optional<Cause> between{};
+    bool on_average{false};
   };
   StandIn of_nodes_alike(const Asked& asked, const Alike& alike);
   struct RingSample {
@@ -258,6 +260,7 @@ class Samples {
   struct Limits {
     bool has_routes{false};
     std::optional<NetworkUse::Limit> limit{};
+    bool on_average{false};
   };
   const Limits& limits(Op op, MemoryPath path, Algorithm algorithm, std::uint32_t channels,
                        const std::function<std::optional<NetworkUse>()>& use);

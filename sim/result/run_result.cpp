@@ -38,7 +38,8 @@ constexpr std::array kExtendedFields{
          "what this one has more of: level of trees, node, byte; chain: nodes that a broadcast or "
          "reduce passes; nearer level: of "
          "all its levels those over shorter hops; switch: nothing, but fewer switches ran "
-         "in the place of the network's"},
+         "in the place of the network's; hash: nothing, but its links carry the mean of all ways "
+         "that a hash may draw"},
         [](const Extended& e) -> Json { return e.by; }},
     JsonField<Extended>{
         {"from", "list", "",

@@ -134,5 +134,46 @@ TEST(NetworkUse, DrawsTheWaysOfTheConnectionsThatThePlanHas) {
   EXPECT_THROW(use_of_all_to_all(m.machine(), schedule, 1, &stop), Stopped);
 }
 
+// Each NIC sends to each other one, in two connections, over forty seeds: some 80 cross each
+// uplink. The mean of the fullest links is what is expected of them.
+TEST(NetworkUse, OnAverageIsTheMeanOfDraws) {
+  const auto check = [](std::vector<std::string> network) {
+    constexpr std::uint32_t kNodes = 48;
+    network.insert(network.end(), {"network.ports=16", "wire.routing=ecmp", "wire.seed=1"});
+    const auto gb_takes = [](const Machine& machine, bool on_average) {
+      const Fabric& fabric = machine.fabric();
+      NetworkUse use(machine);
+      for (std::uint32_t i = 0; i < kNodes * (kNodes - 1); ++i) {
+        const std::uint32_t node = i / (kNodes - 1);
+        const DeviceId from = fabric.device(node, DeviceKind::kNic, 0);
+        const DeviceId to =
+            fabric.device((node + 1 + i % (kNodes - 1)) % kNodes, DeviceKind::kNic, 0);
+        use.send(from, 2);
+        if (on_average) {
+          EXPECT_TRUE(use.cross_on_average(from, to, 2, 2));
+        } else {
+          for (const std::uint32_t c : {0U, 1U}) EXPECT_TRUE(use.cross(from, to, 1, c));
+        }
+      }
+      EXPECT_EQ(use.is_on_average(), on_average);
+      const auto limit = use.limit(kNodes);
+      constexpr double kNic = 50;
+      return 1 / (limit ? limit->of_node_gb_per_s : kNic);
+    };
+    constexpr int kSeeds = 40;
+    double of_draws = 0;
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      network.back() = "wire.seed=" + std::to_string(seed);
+      const MachineUnderTest m("genoa-2p-same-switch.yaml", network, kNodes);
+      of_draws += gb_takes(m.machine(), false) / kSeeds;
+    }
+    const MachineUnderTest m("genoa-2p-same-switch.yaml", network, kNodes);
+    EXPECT_NEAR(gb_takes(m.machine(), true), of_draws, 0.03 * of_draws) << network.front();
+  };
+  check({"network.kind=leaf-spine"});
+  check({"network.kind=leaf-spine", "network.oversubscription=2"});
+  check({"network.kind=fat-tree"});
+}
+
 }  // namespace
 }  // namespace weft::test::models_network_use
