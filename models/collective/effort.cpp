@@ -99,9 +99,8 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
   settings.insert(settings.end(), options.set.begin(), options.set.end());
   PredictOptions smaller = options;
   smaller.set.push_back({"nodes", "", {}});
-  // One less first: rings over an even number of nodes need few of them (Sample).
   const std::uint32_t all = nodes_of(scenario, settings, topology.nodes);
-  for (std::uint32_t nodes = all % 2 == 1 ? all - 1 : all / 2; nodes > 0; nodes /= 2) {
+  for (std::uint32_t nodes = all / 2; nodes > 0; nodes /= 2) {
     smaller.set.back().value = std::to_string(nodes);
     if (!is_answered(scenario, topology, smaller, predictor, catalog)) continue;
     out += fmt::format("{}--set nodes={} ", out.empty() ? "" : "or ", nodes);

@@ -116,6 +116,8 @@ void add_extended_notes(RunResult& result, std::optional<std::uint64_t> seed) {
         how = "on fewer switches that pass as much, ";
         if (on_average) how += "on the mean of all ways that a hash may draw (whatever the seed), ";
         if (seed && !on_average) how += fmt::format("as wire.seed={} draws the ways, ", *seed);
+      } else if (e.by == "ring") {
+        how += "as rings over even numbers of nodes, ";
       } else if (by.find(e.by) == std::string::npos) {
         by += (by.empty() ? "extended by the " : "and the ") + e.by + " ";
       }

@@ -219,12 +219,14 @@ StandIn Samples::with(const Asked& asked) {
     const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network, unlike);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
     if (is_chain(op)) return of_chains(asked, choice, *rings);
-    return of_nodes_alike(
+    StandIn out = of_nodes_alike(
         asked, {.sampled = rings->nodes,
                 .most = most_nodes_of_rings(sample, op, bytes, path, choice),
                 .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
                 .network = rings->network,
                 .between = rings->between});
+    out.is_out_of_turn = nodes % 2 == 1;
+    return out;
   }
   if (choice.algorithm == Algorithm::kPat) return of_pat(asked, choice);
   return is_tree(choice) ? of_trees(asked, choice) : StandIn{};

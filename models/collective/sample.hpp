@@ -45,6 +45,9 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// nodes, which move as much for each, and the time is extended: each further node adds its steps
 /// or its round.
 ///
+/// Over an odd number of nodes one hop of the ring is out of turn. It counts for one of so many,
+/// and the sample has none such: an extension, though most times are the same.
+///
 /// So they do in PAT, where each rank does the same with those 1, 2, 4, ... ranks further on.
 ///
 /// One node that is not like the others (Machine) is one of the sample's: what is slow there sets
@@ -185,7 +188,8 @@ struct StandIn {
   std::optional<SampleRun> first{};
   std::vector<Further> further{};
   std::vector<Nearer> nearer{};
-  bool is_chain{false};  ///< of many launches: each takes what it takes through fewer nodes
+  bool is_out_of_turn{false};  ///< a ring over an odd number of nodes, of whose samples none is
+  bool is_chain{false};        ///< of many launches: each takes what it takes through fewer nodes
   double sent{1};  ///< what a NIC of the cluster sends, as a multiple of what one of `first` does
   /// What the links between the samples' leaves stand for, where they limit.
   std::optional<Cause> between{};

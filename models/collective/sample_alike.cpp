@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kPeriod = 2;
 
 /// Whether what a ring does in one node it does so many nodes further on; all around, or as far as
-/// its last nodes.
+/// its last nodes, where it ends or, over an odd number, meets its first one out of turn.
 bool repeats_itself(const Ring& ring, bool all_around) {
   const std::size_t ranks = ring.order.size();
   const std::size_t nodes = ring.entry_nic.size();
@@ -84,8 +84,7 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
   for (std::size_t c = 0; c < choice.channels; ++c) {
     const Ring& here = sample.rings[c];
     const Ring& there = cluster.rings[c];
-    if (!repeats_itself(here, true) || !repeats_itself(there, !is_chain(op)) ||
-        !begin_alike(here, there)) {
+    if (!repeats_itself(here, true) || !repeats_itself(there, false) || !begin_alike(here, there)) {
       return false;
     }
   }

@@ -309,6 +309,10 @@ PlanRun extend(const StandIn& in, const RowRunner& runner,
     out.link_times.clear();  // of other links
   }
   if (in.on_average) extended.push_back({.by = "hash", .from = {}, .steps = 1, .each_us = 0});
+  if (in.is_out_of_turn) {
+    extended.push_back(
+        {.by = "ring", .from = {in.first->sample->fabric.nodes()}, .steps = 1, .each_us = 0});
+  }
   if (in.is_chain) {
     const std::uint32_t here = in.first->sample->fabric.nodes();
     const auto more = static_cast<std::int64_t>(in.first->sample->stands_for - here);

@@ -38,12 +38,13 @@ constexpr std::array kExtendedFields{
          "what this one has more of: level of trees, node, byte; chain: nodes that a broadcast or "
          "reduce passes; nearer level: of "
          "all its levels those over shorter hops; switch: nothing, but fewer switches ran "
-         "in the place of the network's; hash: nothing, but its links carry the mean of all ways "
+         "in the place of the network's; ring: nothing, but over an even number of nodes; hash: "
+         "nothing, but its links carry the mean of all ways "
          "that a hash may draw"},
         [](const Extended& e) -> Json { return e.by; }},
     JsonField<Extended>{
         {"from", "list", "",
-         "by level, nearer level and chain: nodes that were simulated, the most first; by "
+         "by level, nearer level, ring and chain: nodes that were simulated, the most first; by "
          "node: nodes of the clusters that a few simulated ones stand for; by byte: "
          "two sizes"},
         [](const Extended& e) {

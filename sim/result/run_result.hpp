@@ -58,7 +58,8 @@ struct ResultRow {
     /// passes, each_us 0 where many launches overlap; "nearer level": those over
     /// shorter hops than were simulated, which take less; "switch": fewer ran in the place of the
     /// network's, each_us the slowest way from NIC to NIC; "hash": what its links carry is the mean
-    /// of all ways that a hash may draw.
+    /// of all ways that a hash may draw; "ring": an even number of nodes ran in place of an odd
+    /// one.
     std::string by;
     std::vector<std::int64_t> from;  ///< simulated: nodes, or bytes, descending
     std::int64_t steps;              ///< how many of these it has more

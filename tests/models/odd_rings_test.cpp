@@ -1,0 +1,70 @@
+// Rings over an odd number of nodes, of which one hop is out of turn: rings over an even number
+// stand for them.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/prediction.hpp"
+
+namespace weft::test::models_odd_rings {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+struct OddRing {
+  const char* topology;
+  std::uint32_t nodes;
+  const char* op;
+  Bytes bytes;
+  std::vector<std::string> settings;
+  const char* memory_path;
+};
+
+RunResult run(const OddRing& ring, bool folds) {
+  Scenario scenario = scenario_of(ring.topology, ring.nodes, ring.op, ring.bytes);
+  scenario.memory_paths = {ring.memory_path};
+  PredictOptions options;
+  options.threads = 1;
+  options.folds = folds;
+  options.set.push_back(parse_setting("nccl.algo=Ring"));
+  for (const std::string& text : ring.settings) options.set.push_back(parse_setting(text));
+  return predict(scenario, options, make_catalog());
+}
+
+/// Of the sample's time over the whole run's.
+void expect_alike(const OddRing& ring, double tolerance) {
+  const RunResult few = run(ring, true);
+  const RunResult whole = run(ring, false);
+  const std::string what = std::string(ring.topology) + " " + ring.op;
+  EXPECT_NEAR(few.rows.at(0).time_us, whole.rows.at(0).time_us,
+              tolerance * whole.rows.at(0).time_us)
+      << what;
+  EXPECT_THAT(few.rows.at(0).extended, Contains(Field(&ResultRow::Extended::by, "ring"))) << what;
+  EXPECT_THAT(few.notes, Contains(HasSubstr("as rings over even numbers of nodes"))) << what;
+  EXPECT_TRUE(whole.rows.at(0).extended.empty()) << what;
+}
+
+TEST(OddRings, OverOneSwitchTheyTakeAsLongAsEvenOnes) {
+  for (const char* protocol : {"nccl.proto=LL", "nccl.proto=LL128", "nccl.proto=Simple"}) {
+    for (const char* path : {"gdr", "host-staged"}) {
+      expect_alike({"genoa-2p.yaml", 37, "allreduce", Bytes::mib(1), {protocol}, path}, 1e-4);
+      expect_alike({"genoa-2p.yaml", 41, "allgather", Bytes::mib(16), {protocol}, path}, 1e-4);
+    }
+  }
+  expect_alike({"hgx-h100-8nic.yaml", 33, "allreduce", Bytes::mib(4), {}, "gdr"}, 0.01);
+}
+
+TEST(OddRings, OverSeveralSwitchesNearlySo) {
+  for (const char* routing : {"wire.routing=spread", "wire.routing=ecmp"}) {
+    const std::vector<std::string> leaves{"network.kind=leaf-spine", "network.ports=32", routing};
+    expect_alike({"genoa-2p.yaml", 41, "allreduce", Bytes::mib(16), leaves, "gdr"}, 0.02);
+    expect_alike({"genoa-2p.yaml", 35, "reducescatter", Bytes::mib(1), leaves, "gdr"}, 0.03);
+  }
+}
+
+}  // namespace
+}  // namespace weft::test::models_odd_rings
