@@ -195,8 +195,9 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
   if (unlike.empty()) return with({op, bytes, path, {}});
   if (tree && !have_places_in_trees()) return of_all_nodes(op, bytes, path, *tree);
+  if (unlike.size() > Sample::kMostUnlike) return {};  // delays of many add up, in rings too
   StandIn out;
-  for (const std::uint32_t node : tree ? unlike : unlike_kinds(machine_.devices().params())) {
+  for (const std::uint32_t node : unlike) {
     if (!out.add(with({op, bytes, path, node}))) return {};
   }
   if (tree && !out.add(with({op, bytes, path, {}}))) return {};

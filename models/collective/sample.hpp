@@ -91,8 +91,8 @@ struct Sample {
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
   static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, over several switches
-  /// Nodes that are not like the others, each of which is in samples of trees of its own.
-  static constexpr std::size_t kMostUnlikeInTrees = 8;
+  /// Nodes that are not like the others, each of which is in samples of its own.
+  static constexpr std::size_t kMostUnlike = 8;
   /// Kinds of such nodes, each of which is in samples of its own.
   static constexpr std::size_t kMostUnlikeKinds = 64;
 

@@ -236,7 +236,7 @@ StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choi
 /// and there are so few of them that they do not add to each other's delays.
 bool Samples::have_places_in_trees() const {
   const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
-  return unlike.size() <= Sample::kMostUnlikeInTrees &&
+  return unlike.size() <= Sample::kMostUnlike &&
          std::ranges::all_of(unlike, [&](std::uint32_t node) {
            const std::uint32_t nodes = machine_.fabric().nodes();
            return place_in_trees(Sample::kOfTrees, node, nodes) &&
