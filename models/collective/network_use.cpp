@@ -157,9 +157,7 @@ bool NetworkUse::cross(DeviceId from, DeviceId to, double amount, std::uint32_t 
 
 bool NetworkUse::cross_on_average(DeviceId from, DeviceId to, double amount, double connections) {
   const Fabric& fabric = machine_->fabric();
-  variance_.resize(amount_.size());
-  alike_.resize(amount_.size());
-  ways_over_.resize(amount_.size());
+  on_average_.resize(amount_.size());
   std::vector<std::size_t> crossed;  // the first links of trunks
   const std::uint64_t ways = fabric.wire_ways(from, to);
   for (std::uint64_t way = 0; way < ways; ++way) {
@@ -168,24 +166,25 @@ bool NetworkUse::cross_on_average(DeviceId from, DeviceId to, double amount, dou
     for (std::size_t i = 1; i + 1 < route->size(); ++i) {
       const Trunk trunk = fabric.trunk((*route)[i].link);
       const std::size_t first = machine_->server_of({trunk.first, (*route)[i].forward}).index();
-      alike_[first] = trunk.count;
-      if (ways_over_[first]++ == 0) crossed.push_back(first);
+      on_average_[first].links = trunk.count;
+      if (on_average_[first].ways++ == 0) crossed.push_back(first);
     }
   }
   for (const std::size_t link : crossed) {
-    const double share = static_cast<double>(ways_over_[link]) / static_cast<double>(ways) /
-                         static_cast<double>(alike_[link]);
+    OnAverage& of = on_average_[link];
+    const double share =
+        static_cast<double>(of.ways) / static_cast<double>(ways) / static_cast<double>(of.links);
     amount_[link] += amount * share;
-    variance_[link] += amount * amount / connections * share * (1 - share);
-    ways_over_[link] = 0;
+    of.variance += amount * amount / connections * share * (1 - share);
+    of.ways = 0;
   }
   return ways > 0;
 }
 
 double NetworkUse::above_mean() const {
   double drawn = 0;
-  for (std::size_t i = 0; i < variance_.size(); ++i) {
-    if (variance_[i] > 0) drawn += static_cast<double>(alike_[i]);
+  for (const OnAverage& of : on_average_) {
+    if (of.variance > 0) drawn += static_cast<double>(of.links);
   }
   if (drawn < 2) return 0;
   // The mean of the largest of n standard normals, for large n (Gumbel's distribution).
@@ -209,13 +208,14 @@ std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
       of_nics = std::max(of_nics, takes);
       continue;
     }
-    const double crosses = amount_[i] * (is_on_average() ? static_cast<double>(alike_[i]) : 1);
-    crossing += crosses;
-    all_take += crosses * takes;
+    double crosses = amount_[i];
     double at_most = takes;
     if (is_on_average()) {
-      at_most += deviations * std::sqrt(variance_[i]) / machine_->capacity(ServerId{i});
+      crosses *= static_cast<double>(on_average_[i].links);
+      at_most += deviations * std::sqrt(on_average_[i].variance) / machine_->capacity(ServerId{i});
     }
+    crossing += crosses;
+    all_take += crosses * takes;
     if (at_most > of_switches) {
       of_switches = at_most;
       slowest = i;

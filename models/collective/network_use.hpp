@@ -32,7 +32,7 @@ class NetworkUse {
   /// links carry on the mean of all draws, and how much that varies.
   bool cross_on_average(DeviceId from, DeviceId to, double amount, double connections);
   /// Whether what it knows of draws is their mean.
-  bool is_on_average() const { return !variance_.empty(); }
+  bool is_on_average() const { return !on_average_.empty(); }
 
   struct Limit {
     Cause cause;
@@ -54,10 +54,13 @@ class NetworkUse {
 
   const Machine* machine_;
   std::vector<double> amount_;  // by direction of a link; of NICs' links only what they send
-  // On average only the first link of a trunk stands there, for all of them.
-  std::vector<double> variance_;  // of amount_, over draws; empty: nothing is on average
-  std::vector<std::size_t> alike_;
-  std::vector<std::uint64_t> ways_over_;  // between two NICs, while their links are looked at
+  /// Of the first link of a trunk, which stands for all of them.
+  struct OnAverage {
+    double variance{0};     ///< of its amount, over draws
+    std::size_t links{0};   ///< of the trunk
+    std::uint64_t ways{0};  ///< over it between two NICs, while these are looked at
+  };
+  std::vector<OnAverage> on_average_;  // by direction of a link; empty: nothing is
   double sent_{0};
 };
 

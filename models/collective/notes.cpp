@@ -75,18 +75,6 @@ bool is_of_launches(std::string_view key) {
          key == "nccl.gpus_per_thread";
 }
 
-namespace {
-
-/// The first of many.
-std::string listed(const std::vector<std::uint32_t>& nodes) {
-  constexpr std::size_t kMost = 16;
-  if (nodes.size() <= kMost) return fmt::format("{}", fmt::join(nodes, ", "));
-  return fmt::format("{} and {} more", fmt::join(std::span(nodes).first(kMost), ", "),
-                     nodes.size() - kMost);
-}
-
-}  // namespace
-
 void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::string>& notes) {
   const std::vector<std::uint32_t>& unlike = machine.devices().unlike_nodes();
   if (!runs_few || unlike.empty()) return;
@@ -98,7 +86,7 @@ void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::str
                         unlike.front())
           : fmt::format("nodes {} are not like the others: each of them alone is one of the few "
                         "nodes that run, and the longest time counts,",
-                        listed(unlike)),
+                        fmt::join(unlike, ", ")),
       machine.fabric().nodes()));
 }
 

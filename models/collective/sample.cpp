@@ -83,7 +83,7 @@ bool may_be_sampled(Op op, const Machine& cluster) {
                               ? nodes <= 2 * Sample::kOfRings
                               : nodes <= Sample::kMostWhole && gpus <= Sample::kMostWholeGpus;
   return !runs_whole && !cluster.has_emulated_nics() &&
-         unlike_kinds(cluster.devices().params()).size() <= Sample::kMostUnlikeKinds;
+         cluster.devices().unlike_nodes().size() <= Sample::kMostUnlike;
 }
 
 std::vector<SampleRun> StandIn::runs() const {
@@ -191,11 +191,10 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
     if (is_tree(choice)) tree = choice;
   }
   if (tree && nodes <= Sample::kMostWhole) return of_filled_trees(op, bytes, path, *tree);
+  if (tree && !have_places_in_trees()) return of_all_nodes(op, bytes, path, *tree);
   if (!may_be_sampled(op, machine_)) return {};
   const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
   if (unlike.empty()) return with({op, bytes, path, {}});
-  if (tree && !have_places_in_trees()) return of_all_nodes(op, bytes, path, *tree);
-  if (unlike.size() > Sample::kMostUnlike) return {};  // delays of many add up, in rings too
   StandIn out;
   for (const std::uint32_t node : unlike) {
     if (!out.add(with({op, bytes, path, node}))) return {};

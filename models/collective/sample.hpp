@@ -91,9 +91,10 @@ struct Sample {
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
   static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, over several switches
-  /// Nodes that are not like the others, each of which is in samples of its own.
+  /// Nodes that are not like the others, each of which is in samples of its own: delays of many add
+  /// up.
   static constexpr std::size_t kMostUnlike = 8;
-  /// Kinds of such nodes, each of which is in samples of its own.
+  /// Kinds of such nodes where all run with a part of the bytes: each has a sample beside.
   static constexpr std::size_t kMostUnlikeKinds = 64;
 
   /// `in_place_of`: nodes, of the cluster or of one like it. `network`: none is one like the
@@ -129,16 +130,15 @@ struct Sample {
 std::uint32_t role_in_trees(std::uint32_t nodes, std::uint32_t node);
 
 /// The first of fewer nodes that is in NCCL's two trees what a node is among those of the cluster:
-/// whether a root, with how many children. None has the one child that some have where the nodes
-/// are no power of two.
+/// whether a root, with how many children. Over an odd number of
+/// nodes some have one child, as none has over an even one.
 std::optional<std::uint32_t> place_in_trees(std::uint32_t nodes, std::uint32_t node,
                                             std::uint32_t cluster);
 
 /// Of the nodes of which something is set by itself the first of each kind: those of which the same
 /// is set, to the same values, and whose `place`, by their number, is the same.
-std::vector<std::uint32_t> unlike_kinds(
-    const Params& params,
-    const std::function<std::uint32_t(std::uint32_t)>& place = [](std::uint32_t) { return 0; });
+std::vector<std::uint32_t> unlike_kinds(const Params& params,
+                                        const std::function<std::uint32_t(std::uint32_t)>& place);
 
 /// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: no NICs
 /// are emulated, since then their hosts share one memory.

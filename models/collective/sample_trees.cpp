@@ -151,9 +151,10 @@ std::optional<Samples::TreeNetwork> Samples::network_of_trees(Op op, MemoryPath 
 const Sample& Samples::sample_of_trees(std::uint32_t nodes, const TreeNetwork& network,
                                        MemoryPath path, const Choice& choice,
                                        std::optional<std::uint32_t> unlike) {
-  const auto& [levels_of, farthest, limit] = network;
-  return sample_of(nodes, machine_.fabric().nodes(), path,
-                   limit ? limited_tree(nodes, *farthest, *limit, path, choice) : farthest, unlike);
+  const std::optional<SampleNetwork> its_own =
+      network.limit ? limited_tree(nodes, *network.farthest, *network.limit, path, choice)
+                    : network.farthest;
+  return sample_of(nodes, machine_.fabric().nodes(), path, its_own, unlike);
 }
 
 StandIn Samples::of_trees(const Asked& asked, const Choice& choice) {
@@ -244,19 +245,22 @@ bool Samples::have_places_in_trees() const {
          });
 }
 
-/// All nodes with so many bytes as fill their trees. What further bytes take they take with the
-/// slowest of the nodes that are not like the others: with each of them alone, in as few nodes as
-/// have one with as many children.
+/// All nodes with so many bytes as fill their trees. Further bytes take what they take with the
+/// slowest kind of node in the slowest role: with one of each alone, in as few nodes as have one of
+/// that role.
 StandIn Samples::of_all_nodes(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+  if (machine_.has_emulated_nics()) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
+  const auto role_of = [&](std::uint32_t node) { return role_in_trees(nodes, node); };
+  const std::vector<std::uint32_t> kinds = unlike_kinds(machine_.devices().params(), role_of);
+  if (kinds.size() > Sample::kMostUnlikeKinds) return {};
   const std::optional<TreeNetwork> network = network_of_trees(op, path, choice);
   if (!network) return {};
   const Sample& all = sample_of(nodes, nodes, path, {});
   const Bytes part{bytes.count() / parts_of(all, op, bytes, path, choice, kFilling)};
   if (part == bytes) return {};
-  const auto role_of = [&](std::uint32_t node) { return role_in_trees(nodes, node); };
   StandIn out;
-  for (const std::uint32_t node : unlike_kinds(machine_.devices().params(), role_of)) {
+  for (const std::uint32_t node : kinds) {
     std::uint32_t few = Sample::kLeastOfTrees;
     while (!place_in_trees(few, node, nodes)) ++few;
     const Sample& with_it = sample_of_trees(few, *network, path, choice, node);

@@ -248,7 +248,7 @@ TEST(UnlikeNodes, KindsAreWhatIsSetAndItsPlace) {
        "nic0@8.trained_width=4", "gpu0@8.sm_cycle=2"},
       9);
   const Params& params = machine.params();
-  EXPECT_THAT(unlike_kinds(params), ElementsAre(1, 3, 8));
+  EXPECT_THAT(unlike_kinds(params, [](std::uint32_t) { return 0; }), ElementsAre(1, 3, 8));
   const auto place = [](std::uint32_t node) { return node / 4; };
   EXPECT_THAT(unlike_kinds(params, place), ElementsAre(1, 3, 5, 8));
 }
