@@ -35,13 +35,14 @@ nodes: 2
 workload: {{op: allreduce, sizes: [1 KiB, 64 KiB, 4 MiB]}}
 memory_paths: [gdr, host-staged]
 """
-# The first sizes take a moment, the last minutes: a ring over an odd number of nodes, of which none stands for others.
+# The first sizes take a moment, the last minutes: a ring over an odd number of nodes and several switches, of which none
+# stands for others.
 LONG = """scenario: long
 topology: {topologies}/hgx-h100-8nic.yaml
 nodes: 31
 workload: {{op: allreduce, algo: Ring, sizes: [8 B, 16 B, 8 GiB, 16 GiB]}}
 memory_paths: [gdr]
-set: {{nccl.decisions: simple, nccl.proto: Simple}}
+set: {{nccl.decisions: simple, nccl.proto: Simple, network.kind: leaf-spine, network.ports: 64}}
 """
 # Two nodes of one GPU and NIC each.
 MACHINE = """topology: small
@@ -520,6 +521,7 @@ class Ends(PythonTest):
                   f"scenario = weft.Scenario.load({self.file(LONG)!r})\n"
                   f"machine = weft.Topology.load({machine!r})\n"
                   f"machine.set('nodes', 31).set('nccl.decisions', 'simple').set('nccl.proto', 'Simple')\n"
+                  "machine.set('network.kind', 'leaf-spine').set('network.ports', 64)\n"
                   f"log = weft.Log.parse('{table}', 'log.csv')\n"
                   "asked = []\n"
                   "def stop():  # some 20 times a second, from when a prediction begins\n"

@@ -105,10 +105,12 @@ TEST(ApiScenario, AsksTheCallersThreadWhetherToStop) {
 /// What a prediction that takes minutes ends with, if `stop` throws when asked the second time.
 template <class Thrown>
 std::string ended_by(const Thrown& thrown) {
-  const std::string text = "scenario: s\ntopology: " + kTopologies +
-                           "hgx-h100-8nic.yaml\nnodes: 31\nmemory_paths: [gdr]\n"
-                           "workload: {op: allreduce, algo: Ring, sizes: [16 GiB]}\n"
-                           "set: {nccl.decisions: simple, nccl.proto: Simple}\n";
+  const std::string text =
+      "scenario: s\ntopology: " + kTopologies +
+      "hgx-h100-8nic.yaml\nnodes: 31\nmemory_paths: [gdr]\n"
+      "workload: {op: allreduce, algo: Ring, sizes: [16 GiB]}\n"
+      "set: {nccl.decisions: simple, nccl.proto: Simple, network.kind: leaf-spine, "
+      "network.ports: 64}\n";
   int asked = 0;
   const auto stop = [&] {
     if (++asked == 2) throw thrown;
