@@ -217,7 +217,8 @@ StandIn Samples::with(const Asked& asked) {
     if (rings && is_chain(op)) rings = of_slowest_hops(*rings);
     if (!rings || rings->nodes >= nodes) return {};
     const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network, unlike);
-    if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
+    const bool is_odd = nodes % 2 == 1;
+    if (!stands_for(sample.schedules.at(path), cluster, op, choice, !is_odd)) return {};
     if (is_chain(op)) return of_chains(asked, choice, *rings);
     StandIn out = of_nodes_alike(
         asked, {.sampled = rings->nodes,
@@ -225,7 +226,7 @@ StandIn Samples::with(const Asked& asked) {
                 .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
                 .network = rings->network,
                 .between = rings->between});
-    out.is_out_of_turn = nodes % 2 == 1;
+    out.is_out_of_turn = is_odd;
     return out;
   }
   if (choice.algorithm == Algorithm::kPat) return of_pat(asked, choice);

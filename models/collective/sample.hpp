@@ -145,8 +145,10 @@ std::vector<std::uint32_t> unlike_kinds(const Params& params,
 bool may_be_sampled(Op op, const Machine& cluster);
 
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node
-/// to node by a rule that repeats itself, or all ranks of PAT do alike.
-bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice);
+/// to node by a rule that repeats itself, or all ranks of PAT do alike. Not `all_around`: but for
+/// the last node's hop to the first one.
+bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice,
+                bool all_around = true);
 
 /// How many levels NCCL's trees over so many nodes have.
 constexpr std::uint32_t levels_of_trees(std::uint32_t nodes) {

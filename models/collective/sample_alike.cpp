@@ -65,7 +65,8 @@ bool begin_alike(const Tree& a, const Tree& b, std::size_t gpus) {
 
 }  // namespace
 
-bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice) {
+bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice,
+                bool all_around) {
   if (choice.algorithm == Algorithm::kPat) {
     if (std::min(sample.trees.size(), cluster.trees.size()) < choice.channels) return false;
     for (std::size_t c = 0; c < choice.channels; ++c) {
@@ -84,7 +85,8 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
   for (std::size_t c = 0; c < choice.channels; ++c) {
     const Ring& here = sample.rings[c];
     const Ring& there = cluster.rings[c];
-    if (!repeats_itself(here, true) || !repeats_itself(there, false) || !begin_alike(here, there)) {
+    if (!repeats_itself(here, true) || !repeats_itself(there, all_around && !is_chain(op)) ||
+        !begin_alike(here, there)) {
       return false;
     }
   }
