@@ -157,8 +157,8 @@ bool NetworkUse::cross(DeviceId from, DeviceId to, double amount, std::uint32_t 
 
 bool NetworkUse::cross_on_average(DeviceId from, DeviceId to, double amount, double connections) {
   const Fabric& fabric = machine_->fabric();
-  on_average_.resize(amount_.size());
-  std::vector<std::size_t> crossed;  // the first links of trunks
+  drawn_.resize(amount_.size());
+  std::map<std::size_t, std::uint64_t> crossed;  // by how many ways, of trunks the first link
   const std::uint64_t ways = fabric.wire_ways(from, to);
   for (std::uint64_t way = 0; way < ways; ++way) {
     const std::optional<Route> route = fabric.wire_route(from, to, way);
@@ -166,24 +166,27 @@ bool NetworkUse::cross_on_average(DeviceId from, DeviceId to, double amount, dou
     for (std::size_t i = 1; i + 1 < route->size(); ++i) {
       const Trunk trunk = fabric.trunk((*route)[i].link);
       const std::size_t first = machine_->server_of({trunk.first, (*route)[i].forward}).index();
-      on_average_[first].links = trunk.count;
-      if (on_average_[first].ways++ == 0) crossed.push_back(first);
+      drawn_[first].links = trunk.count;
+      ++crossed[first];
     }
   }
-  for (const std::size_t link : crossed) {
-    OnAverage& of = on_average_[link];
+  for (const auto& [link, over_it] : crossed) {
+    Drawn& of = drawn_[link];
     const double share =
-        static_cast<double>(of.ways) / static_cast<double>(ways) / static_cast<double>(of.links);
+        static_cast<double>(over_it) / static_cast<double>(ways) / static_cast<double>(of.links);
     amount_[link] += amount * share;
     of.variance += amount * amount / connections * share * (1 - share);
-    of.ways = 0;
   }
   return ways > 0;
 }
 
+bool NetworkUse::is_mean_of_draws() const {
+  return std::ranges::any_of(drawn_, [](const Drawn& of) { return of.variance > 0; });
+}
+
 double NetworkUse::above_mean() const {
   double drawn = 0;
-  for (const OnAverage& of : on_average_) {
+  for (const Drawn& of : drawn_) {
     if (of.variance > 0) drawn += static_cast<double>(of.links);
   }
   if (drawn < 2) return 0;
@@ -210,9 +213,9 @@ std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
     }
     double crosses = amount_[i];
     double at_most = takes;
-    if (is_on_average()) {
-      crosses *= static_cast<double>(on_average_[i].links);
-      at_most += deviations * std::sqrt(on_average_[i].variance) / machine_->capacity(ServerId{i});
+    if (!drawn_.empty()) {
+      crosses *= static_cast<double>(drawn_[i].links);
+      at_most += deviations * std::sqrt(drawn_[i].variance) / machine_->capacity(ServerId{i});
     }
     crossing += crosses;
     all_take += crosses * takes;

@@ -29,10 +29,10 @@ class NetworkUse {
   /// And so much crosses what lies between the leaves of two NICs. False: they have no route.
   bool cross(DeviceId from, DeviceId to, double amount, std::uint32_t connection);
   /// Likewise, of `amount` in so many equal connections, each on one route that a hash draws: what
-  /// links carry on the mean of all draws, and how much that varies.
+  /// links carry on the mean of all draws, and how much that varies. Not beside cross().
   bool cross_on_average(DeviceId from, DeviceId to, double amount, double connections);
-  /// Whether what it knows of draws is their mean.
-  bool is_on_average() const { return !on_average_.empty(); }
+  /// Whether its limit is the mean of what draws come to, and not all come to the same.
+  bool is_mean_of_draws() const;
 
   struct Limit {
     Cause cause;
@@ -55,12 +55,11 @@ class NetworkUse {
   const Machine* machine_;
   std::vector<double> amount_;  // by direction of a link; of NICs' links only what they send
   /// Of the first link of a trunk, which stands for all of them.
-  struct OnAverage {
-    double variance{0};     ///< of its amount, over draws
-    std::size_t links{0};   ///< of the trunk
-    std::uint64_t ways{0};  ///< over it between two NICs, while these are looked at
+  struct Drawn {
+    double variance{0};    ///< of its amount, over draws
+    std::size_t links{0};  ///< of the trunk
   };
-  std::vector<OnAverage> on_average_;  // by direction of a link; empty: nothing is
+  std::vector<Drawn> drawn_;  // by direction of a link; empty: nothing is on the mean of draws
   double sent_{0};
 };
 

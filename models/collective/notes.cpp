@@ -78,15 +78,18 @@ bool is_of_launches(std::string_view key) {
 void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::string>& notes) {
   const std::vector<std::uint32_t>& unlike = machine.devices().unlike_nodes();
   if (!runs_few || unlike.empty()) return;
+  const std::span named(unlike.data(), std::min<std::size_t>(unlike.size(), 16));
+  const std::string more =
+      named.size() < unlike.size() ? fmt::format(" and {} more", unlike.size() - named.size()) : "";
   notes.push_back(fmt::format(
       "{} in place of all {}; how far off that is: models/transport/README.md, Samples (--unfolded "
       "runs every rank, where that is not refused)",
       unlike.size() == 1
           ? fmt::format("node {} is not like the others: it is one of the few nodes that run",
                         unlike.front())
-          : fmt::format("nodes {} are not like the others: each of them alone is one of the few "
-                        "nodes that run, and the longest time counts,",
-                        fmt::join(unlike, ", ")),
+          : fmt::format("nodes {}{} are not like the others: one of each kind alone is among the "
+                        "few nodes that run, and the longest time counts,",
+                        fmt::join(named, ", "), more),
       machine.fabric().nodes()));
 }
 
@@ -102,7 +105,9 @@ void add_extended_notes(RunResult& result, std::optional<std::uint64_t> seed) {
       if (e.by == "nearer level" || e.by == "hash") continue;
       if (e.by == "switch") {
         how = "on fewer switches that pass as much, ";
-        if (on_average) how += "on the mean of all ways that a hash may draw (whatever the seed), ";
+        if (on_average) {
+          how += "their fullest as on average over all that a hash may draw (whatever the seed), ";
+        }
         if (seed && !on_average) how += fmt::format("as wire.seed={} draws the ways, ", *seed);
       } else if (e.by == "ring") {
         how += "as rings over even numbers of nodes, ";

@@ -91,13 +91,16 @@ bool runs_every_rank(const Ready& ready, const RowTask& task) {
 }
 
 /// With which network some ranks would stand for many; "" where no other is known to.
-std::string_view sampled_with(const Ready& ready, const RowTask& task) {
+std::string sampled_with(const Ready& ready, const RowTask& task) {
   const PredictOptions& options = ready.options;
   const bool is_asked_whole =
       options.fidelity != Fidelity::kFluid || !options.folds || task.bytes == options.timeline_of;
   if (is_asked_whole || !may_be_sampled(task.op, ready.machine)) return "";
   if (is_drawn(ready, task)) {
     return ", or wire.routing=spread, by which some ranks stand for many";
+  }
+  if (!task.stand_in.first && ready.machine.devices().unlike_nodes().size() > Sample::kMostUnlike) {
+    return fmt::format(", or {} nodes unlike the others at most", Sample::kMostUnlike);
   }
   const NetworkSpec& network = ready.machine.fabric().spec().network;
   if (task.op == Op::kAllToAll && !task.stand_in.first &&
@@ -439,8 +442,9 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
                   options_.stop);
   find_stand_ins(samples, tasks);
   const bool runs_few = std::ranges::any_of(tasks, [&](const RowTask& task) {
-    const std::optional<SampleRun>& first = task.stand_in.first;
-    return first && first->sample->fabric.nodes() < fabric_.nodes();
+    return std::ranges::any_of(task.stand_in.runs(), [&](const SampleRun& run) {
+      return run.sample->fabric.nodes() < fabric_.nodes();
+    });
   });
   add_unlike_note(machine_, runs_few, result.notes);
   SampleRuns runs;

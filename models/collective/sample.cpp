@@ -18,18 +18,8 @@
 namespace weft {
 namespace {
 
-/// Nodes beyond which a time may be extended by the node, however many GPUs each has.
-constexpr std::uint32_t kLeastExtended = 32;
-
 bool is_tree(const Choice& choice) {
   return choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
-}
-
-std::optional<Sample::Unlike> placed(std::optional<std::uint32_t> unlike, const Machine& cluster,
-                                     std::uint32_t nodes) {
-  if (!unlike) return {};
-  return Sample::Unlike{place_in_trees(nodes, *unlike, cluster.fabric().nodes()).value_or(1),
-                        *unlike};
 }
 
 Params params_of(const Machine& cluster, std::uint32_t nodes,
@@ -48,17 +38,22 @@ Params params_of(const Machine& cluster, std::uint32_t nodes,
 
 Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
                const PartLibrary& parts, std::optional<SampleNetwork> of_cluster,
-               std::optional<std::uint32_t> unlike_node)
+               std::optional<Unlike> not_alike)
     : stands_for{in_place_of},
       network{of_cluster},
-      unlike{placed(unlike_node, cluster, nodes)},
+      unlike{not_alike},
       params{params_of(cluster, nodes, unlike)},
       fabric{on_fewer_switches(cluster, nodes, network), nodes},
       devices{fabric, with_network(params, cluster, nodes, network), parts},
       machine{devices} {}
 
-std::vector<std::uint32_t> unlike_kinds(const Params& params,
-                                        const std::function<std::uint32_t(std::uint32_t)>& place) {
+std::optional<Sample::Unlike> in_turn(std::optional<std::uint32_t> unlike, std::uint32_t nodes) {
+  if (!unlike) return {};
+  return Sample::Unlike{*unlike % nodes, *unlike};
+}
+
+std::vector<UnlikeKind> unlike_kinds(const Params& params,
+                                     const std::function<std::uint32_t(std::uint32_t)>& place) {
   using Settings = std::vector<std::pair<std::string, double>>;  // without the node's number
   std::map<std::uint32_t, Settings> of_nodes;
   for (const auto& [key, value] : params.of_single_nodes()) {
@@ -67,10 +62,12 @@ std::vector<std::uint32_t> unlike_kinds(const Params& params,
     const auto node = static_cast<std::uint32_t>(std::stoul(key.substr(at + 1, end - at - 1)));
     of_nodes[node].emplace_back(key.substr(0, at) + key.substr(end), value.number);
   }
-  std::set<std::pair<std::uint32_t, Settings>> met;
-  std::vector<std::uint32_t> out;
+  std::map<std::pair<std::uint32_t, Settings>, std::size_t> met;
+  std::vector<UnlikeKind> out;
   for (auto& [node, settings] : of_nodes) {
-    if (met.emplace(place(node), std::move(settings)).second) out.push_back(node);
+    const auto [at, is_new] = met.try_emplace({place(node), std::move(settings)}, out.size());
+    if (is_new) out.push_back({node, 0});
+    ++out[at->second].nodes;
   }
   return out;
 }
@@ -82,8 +79,7 @@ bool may_be_sampled(Op op, const Machine& cluster) {
                           : cluster.has_one_switch()
                               ? nodes <= 2 * Sample::kOfRings
                               : nodes <= Sample::kMostWhole && gpus <= Sample::kMostWholeGpus;
-  return !runs_whole && !cluster.has_emulated_nics() &&
-         cluster.devices().unlike_nodes().size() <= Sample::kMostUnlike;
+  return !runs_whole && !cluster.has_emulated_nics();
 }
 
 std::vector<SampleRun> StandIn::runs() const {
@@ -124,166 +120,46 @@ const Samples::Limits& Samples::limits(Op op, MemoryPath path, Algorithm algorit
   const auto [at, is_new] = limits_.try_emplace({op, path, algorithm, channels});
   if (!is_new) return at->second;
   if (const std::optional<NetworkUse> known = use()) {
-    at->second = {true, known->limit(machine_.fabric().nodes()), known->is_on_average()};
+    at->second = {true, known->limit(machine_.fabric().nodes()), known->is_mean_of_draws()};
   }
   return at->second;
 }
 
-/// The sample of the rings, which has two hops as slow as the slowest, between two leaves; those
-/// within a leaf take what makes the sum of all, for each, the rings'. Of so many nodes that this
-/// is no less than their cables take; none if kMostOfRings are too few, or a hop has no route.
-std::optional<Samples::RingSample> Samples::sample_of_rings(Op op, MemoryPath path,
-                                                            const Choice& choice) {
-  const Schedule& cluster = schedules_.at(path);
-  if (machine_.has_one_switch()) return RingSample{Sample::kOfRings, {}};
-  // Of rings on networks that never block some are enough for a mean.
-  constexpr std::size_t kMostHops = 4096;
-  const std::size_t most_hops = machine_.network_never_blocks() ? kMostHops : SIZE_MAX;
-  Duration largest_sum;
-  Duration slowest;
-  std::int64_t hops = 0;
-  for (std::size_t c = 0; c < choice.channels; ++c) {
-    const Ring& ring = cluster.rings[c];
-    Duration sum;
-    hops = static_cast<std::int64_t>(std::min(ring.entry_nic.size(), most_hops));
-    for (std::size_t n = 0; n < static_cast<std::size_t>(hops); ++n) {
-      const RingHop hop = ring_hop(machine_.fabric(), ring, n);
-      const std::optional<Duration> takes = machine_.network_latency(hop.from, hop.to);
-      if (!takes) return {};
-      sum += *takes;
-      slowest = std::max(slowest, *takes);
-    }
-    largest_sum = std::max(largest_sum, sum);
-  }
-  std::optional<NetworkUse::Limit> limit;
-  if (!machine_.network_never_blocks()) {
-    const Limits& known = limits(op, path, choice.algorithm, choice.channels, [&] {
-      return use_of_rings(machine_, cluster, op, choice.channels);
-    });
-    if (!known.has_routes) return {};
-    limit = known.limit;
-  }
-  const double mean_ns = largest_sum.as_ns() / static_cast<double>(hops);
-  const auto sample = [&](std::uint32_t nodes, Duration near) {
-    RingSample out{nodes, SampleNetwork{near, slowest}, Duration::from_ns(mean_ns)};
-    if (limit) {
-      out.network->between_gb_per_s = limit->of_node_gb_per_s;
-      out.between = limit->cause;
-    }
-    return out;
-  };
-  if (largest_sum == slowest * hops) return sample(Sample::kOfRings, slowest);
-  constexpr std::uint32_t kMostPorts = 4096;  // of a switch
-  for (std::uint32_t nodes = 2 * Sample::kOfRings; nodes <= Sample::kMostOfRings; nodes *= 2) {
-    const double near_ns = (nodes * mean_ns - 2 * slowest.as_ns()) / (nodes - 2);
-    if (near_ns < cables_of(machine_).as_ns()) continue;
-    if (nodes * cabled_nics(machine_) > kMostPorts) return {};
-    return sample(nodes, Duration::from_ns(near_ns));
-  }
-  return {};
-}
-
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const std::uint32_t nodes = machine_.fabric().nodes();
-  std::optional<Choice> tree;
-  if (nodes > 1 && !is_point_to_point(op)) {
-    const Choice choice = schedules_.at(path).choose(op, bytes);
-    if (is_tree(choice)) tree = choice;
+  std::optional<Choice> choice;
+  if (nodes > 1 && !is_point_to_point(op)) choice = schedules_.at(path).choose(op, bytes);
+  if (choice && is_tree(*choice)) {
+    if (nodes <= Sample::kMostWhole) return of_filled_trees(op, bytes, path, *choice);
+    if (!have_places_in_trees()) return of_all_nodes(op, bytes, path, *choice);
   }
-  if (tree && nodes <= Sample::kMostWhole) return of_filled_trees(op, bytes, path, *tree);
-  if (tree && !have_places_in_trees()) return of_all_nodes(op, bytes, path, *tree);
   if (!may_be_sampled(op, machine_)) return {};
   const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
+  const bool is_ring = choice && choice->algorithm == Algorithm::kRing && !is_chain(op);
+  if (is_ring) return of_rings(op, bytes, path, *choice);
   if (unlike.empty()) return with({op, bytes, path, {}});
+  if (unlike.size() > Sample::kMostUnlike) return {};
+  if (!choice || !is_tree(*choice)) {
+    const double transfers =
+        plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
+    if (op != Op::kAllToAll && transfers < Sample::kFewTransfers) return {};
+  }
   StandIn out;
   for (const std::uint32_t node : unlike) {
     if (!out.add(with({op, bytes, path, node}))) return {};
   }
-  if (tree && !out.add(with({op, bytes, path, {}}))) return {};
+  if (!out.add(with({op, bytes, path, {}}))) return {};
   return out;
 }
 
 StandIn Samples::with(const Asked& asked) {
   const auto& [op, bytes, path, unlike] = asked;
-  const std::uint32_t nodes = machine_.fabric().nodes();
-  const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   if (op == Op::kAllToAll) return of_all_to_all(asked);
   if (op == Op::kSendRecv) return of_sends_to_the_next(asked);
-  const Schedule& cluster = schedules_.at(path);
-  const Choice choice = cluster.choose(op, bytes);
-  if (choice.algorithm == Algorithm::kRing) {
-    if (cluster.rings.size() < choice.channels) return {};
-    std::optional<RingSample> rings = sample_of_rings(op, path, choice);
-    if (rings && is_chain(op)) rings = of_slowest_hops(*rings);
-    if (!rings || rings->nodes >= nodes) return {};
-    const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network, unlike);
-    const bool is_odd = nodes % 2 == 1;
-    if (!stands_for(sample.schedules.at(path), cluster, op, choice, !is_odd)) return {};
-    if (is_chain(op)) return of_chains(asked, choice, *rings);
-    StandIn out = of_nodes_alike(
-        asked, {.sampled = rings->nodes,
-                .most = most_nodes_of_rings(sample, op, bytes, path, choice),
-                .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
-                .network = rings->network,
-                .between = rings->between});
-    out.is_out_of_turn = is_odd;
-    return out;
-  }
+  const Choice choice = schedules_.at(path).choose(op, bytes);
+  if (choice.algorithm == Algorithm::kRing) return of_chains(asked, choice);
   if (choice.algorithm == Algorithm::kPat) return of_pat(asked, choice);
   return is_tree(choice) ? of_trees(asked, choice) : StandIn{};
-}
-
-/// Nodes whose steps a ring's sample runs. On one switch all its nodes do alike, on two leaves
-/// those of either, so that one of them, or half, run (fold).
-std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes,
-                                           MemoryPath path, const Choice& choice) const {
-  const auto always_run =
-      static_cast<std::uint32_t>(Sample::kMostRingRanks / sample.fabric.count(DeviceKind::kGpu));
-  if (path == MemoryPath::kHostStaged || sample.stands_for <= always_run) {
-    return std::max(always_run, kLeastExtended);
-  }
-  const std::uint32_t nodes = sample.fabric.nodes();
-  const std::uint32_t alike = sample.network && sample.network->has_two_leaves() ? 2 : nodes;
-  const Schedule schedule = always(choice, sample.schedules.at(path));
-  const double of_all = plan_size(sample.devices, schedule, op, bytes).transfers / alike;
-  const double most = sample.stands_for * Sample::kMostRingTransfers / of_all;
-  return std::max(std::bit_floor(static_cast<std::uint32_t>(std::min(most, 0x1p31))),
-                  kLeastExtended);
-}
-
-/// What a launch of many takes does not depend on how long the way is, but on its slowest hop.
-Samples::RingSample Samples::of_slowest_hops(RingSample rings) {
-  rings.nodes = Sample::kOfChainedLaunches;
-  if (rings.network) rings.network->near = rings.network->far;
-  return rings;
-}
-
-/// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes
-/// from node to node, and meets itself nowhere: where links between switches limit it runs whole.
-StandIn Samples::of_chains(const Asked& asked, const Choice& choice, const RingSample& rings) {
-  const auto& [op, bytes, path, unlike] = asked;
-  const std::uint32_t nodes = machine_.fabric().nodes();
-  if (Launches(machine_.devices().params()).kind != Launches::Kind::kSingle) {
-    return {.first = SampleRun{&sample_of(rings.nodes, nodes, path, rings.network, unlike), bytes},
-            .is_chain = true,
-            .between = rings.between};
-  }
-  constexpr std::uint32_t kMore = Sample::kOfChains;
-  constexpr std::uint32_t kLess = kMore / 2;
-  if (nodes <= Sample::kMostWhole || rings.between) return {};
-  std::optional<SampleNetwork> network = rings.network;
-  if (network) network = SampleNetwork{rings.mean, rings.mean};
-  const Sample& more = sample_of(kMore, nodes, path, network, unlike);
-  const Sample& less = sample_of(kLess, nodes, path, network, unlike);
-  for (const Sample* sample : {&more, &less}) {
-    if (!stands_for(sample->schedules.at(path), schedules_.at(path), op, choice)) return {};
-  }
-  return {.first = SampleRun{&more, bytes},
-          .further = {{.by = "chain",
-                       .more = {&more, bytes},
-                       .less = {&less, bytes},
-                       .between = kMore - kLess,
-                       .steps = static_cast<double>(nodes - kMore)}}};
 }
 
 /// Over several switches that never block all messages take as long as the farthest.
@@ -295,8 +171,8 @@ StandIn Samples::of_pat(const Asked& asked, const Choice& choice) {
     if (!takes || !machine_.network_never_blocks()) return {};
     network = SampleNetwork{*takes, *takes};
   }
-  const Sample& sample =
-      sample_of(Sample::kOfPat, machine_.fabric().nodes(), path, network, asked.unlike);
+  const Sample& sample = sample_of(Sample::kOfPat, machine_.fabric().nodes(), path, network,
+                                   in_turn(asked.unlike, Sample::kOfPat));
   if (!stands_for(sample.schedules.at(path), schedules_.at(path), asked.op, choice)) return {};
   return of_nodes_alike(asked, {.sampled = Sample::kOfPat,
                                 .most = static_cast<std::uint32_t>(Sample::kMostPatRanks),
@@ -314,13 +190,22 @@ StandIn Samples::of_sends_to_the_next(const Asked& asked) {
   const std::uint32_t here =
       std::max(2 * Sample::kOfRings, (cluster.p2p_channels + gpus - 1) / gpus);
   if (fabric.nodes() <= here) return {};
+  // Between two that are not alike what is slow of either adds up.
+  const std::vector<std::uint32_t>& not_alike = machine_.devices().unlike_nodes();
+  for (std::size_t i = 1; i < not_alike.size(); ++i) {
+    if (not_alike[i] == not_alike[i - 1] + 1) return {};
+  }
+  if (not_alike.size() > 1 && not_alike.front() == 0 && not_alike.back() == fabric.nodes() - 1) {
+    return {};
+  }
   if (machine_.has_one_switch()) {
-    return {.first = SampleRun{&sample_of(here, here, path, {}, unlike), bytes}};
+    return {.first = SampleRun{&sample_of(here, here, path, {}, in_turn(unlike, here)), bytes}};
   }
   const std::optional<Duration> slowest = slowest_to_the_next(cluster);
   if (!machine_.network_never_blocks() || !slowest) return {};
-  return {.first = SampleRun{
-              &sample_of(here, here, path, SampleNetwork{*slowest, *slowest}, unlike), bytes}};
+  return {.first = SampleRun{&sample_of(here, here, path, SampleNetwork{*slowest, *slowest},
+                                        in_turn(unlike, here)),
+                             bytes}};
 }
 
 /// From the NICs of a node's last GPU to those of the next one's first, by channel; none if there
@@ -373,7 +258,7 @@ StandIn Samples::of_all_to_all(const Asked& asked) {
       return use_of_all_to_all(machine_, schedule, channels, stop_);
     });
     if (!known.has_routes) return {};
-    alike.on_average = known.on_average;
+    alike.mean_of_draws = known.mean_of_draws;
     if (known.limit) {
       alike.network->between_gb_per_s = known.limit->of_node_gb_per_s;
       alike.between = known.limit->cause;
@@ -390,7 +275,7 @@ std::uint32_t Samples::most_nodes_of_all_to_all(MemoryPath path) const {
   const std::size_t in_use = std::max(nics.size(), std::size_t{1});
   const std::size_t gpus_per_nic = (gpus + in_use - 1) / in_use;
   const auto most = static_cast<std::uint32_t>(Sample::kMostAllToAll / gpus / gpus_per_nic);
-  return std::max(most, kLeastExtended);
+  return std::max(most, Sample::kLeastExtended);
 }
 
 /// A few nodes in the place of all; beyond `most` in the place of half and an eighth of `most`,
@@ -398,13 +283,14 @@ std::uint32_t Samples::most_nodes_of_all_to_all(MemoryPath path) const {
 StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
   const std::uint32_t nodes = machine_.fabric().nodes();
   const auto run_of = [&](std::uint32_t part, Bytes sent) {
-    return SampleRun{&sample_of(alike.sampled, part, asked.path, alike.network, asked.unlike),
+    return SampleRun{&sample_of(alike.sampled, part, asked.path, alike.network,
+                                in_turn(asked.unlike, alike.sampled)),
                      sent};
   };
   if (nodes <= alike.most) {
     return {.first = run_of(nodes, asked.bytes),
             .between = alike.between,
-            .on_average = alike.on_average};
+            .mean_of_draws = alike.mean_of_draws};
   }
   const auto part_of = [&](std::uint32_t part) {
     return run_of(part, Bytes{pieces(asked.bytes, Bytes{nodes}) * part});
@@ -419,16 +305,16 @@ StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
                        .steps = static_cast<double>(nodes - more)}},
           .sent = alike.sent(nodes) / alike.sent(more),
           .between = alike.between,
-          .on_average = alike.on_average};
+          .mean_of_draws = alike.mean_of_draws};
 }
 
 /// With what is decided for the cluster, for a memory path.
 const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
                                  std::optional<SampleNetwork> network,
-                                 std::optional<std::uint32_t> unlike) {
+                                 std::optional<Sample::Unlike> unlike) {
   std::vector<std::pair<std::string, double>> set;  // nodes with the same are one sample
   if (unlike || nodes == machine_.fabric().nodes()) {
-    const Params params = params_of(machine_, nodes, placed(unlike, machine_, nodes));
+    const Params params = params_of(machine_, nodes, unlike);
     for (const auto& [key, value] : params.of_single_nodes()) set.emplace_back(key, value.number);
   }
   std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network, std::move(set)}];

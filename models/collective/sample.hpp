@@ -68,6 +68,12 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// them does not depend on their depth: there each further byte adds what it adds on 4 nodes, or,
 /// of up to kMostWhole whose run would take long, on all of them.
 struct Sample {
+  /// The node that is not like the others.
+  struct Unlike {
+    std::uint32_t place;       ///< here
+    std::uint32_t of_cluster;  ///< and its number there
+  };
+
   static constexpr std::uint32_t kOfRings = 4;       ///< nodes
   static constexpr std::uint32_t kMostOfRings = 32;  ///< nodes, over several switches
   static constexpr std::uint32_t kOfChains = 16;     ///< nodes, of a launch alone
@@ -91,29 +97,28 @@ struct Sample {
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
   static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, over several switches
-  /// Nodes that are not like the others, each of which is in samples of its own: delays of many add
-  /// up.
+  /// Nodes that are not like the others, of rings kinds of them, each of which is in samples of its
+  /// own. Delays of many add up: a ring's do, once around for each node.
   static constexpr std::size_t kMostUnlike = 8;
+  /// With such nodes rings, PAT and sends of no more transfers, some seconds, run whole: what moves
+  /// few bytes waits for delays, of which few nodes have another share.
+  static constexpr double kFewTransfers = 3e5;
+  /// Nodes beyond which a time may be extended by the node, however many GPUs each has.
+  static constexpr std::uint32_t kLeastExtended = 32;
   /// Kinds of such nodes where all run with a part of the bytes: each has a sample beside.
   static constexpr std::size_t kMostUnlikeKinds = 64;
 
   /// `in_place_of`: nodes, of the cluster or of one like it. `network`: none is one like the
-  /// cluster's. `unlike`: the node of the cluster's that is among them though not like the others;
+  /// cluster's. `unlike`: one of the cluster's that is among them though not like the others;
   /// all such nodes are, where the sample has all of the cluster's. `parts` must outlive it.
   Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
          const PartLibrary& parts, std::optional<SampleNetwork> network,
-         std::optional<std::uint32_t> unlike = {});
+         std::optional<Unlike> unlike = {});
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
 
   /// Whether it is the cluster itself.
   bool is_whole() const { return fabric.nodes() == stands_for && !network; }
-
-  /// The node that is not like the others.
-  struct Unlike {
-    std::uint32_t place;       ///< here
-    std::uint32_t of_cluster;  ///< and its number there
-  };
 
   std::uint32_t stands_for;
   std::optional<SampleNetwork> network;
@@ -135,10 +140,22 @@ std::uint32_t role_in_trees(std::uint32_t nodes, std::uint32_t node);
 std::optional<std::uint32_t> place_in_trees(std::uint32_t nodes, std::uint32_t node,
                                             std::uint32_t cluster);
 
-/// Of the nodes of which something is set by itself the first of each kind: those of which the same
-/// is set, to the same values, and whose `place`, by their number, is the same.
-std::vector<std::uint32_t> unlike_kinds(const Params& params,
-                                        const std::function<std::uint32_t(std::uint32_t)>& place);
+/// The one of fewer nodes that is in a chain (broadcast, reduce) what a node is in the cluster's:
+/// either end, or between.
+std::uint32_t place_in_chain(std::uint32_t nodes, std::uint32_t node, std::uint32_t cluster);
+
+/// Where nodes do alike, one after another or by turns: the place among so many of the same turn.
+std::optional<Sample::Unlike> in_turn(std::optional<std::uint32_t> unlike, std::uint32_t nodes);
+
+/// Nodes of which the same is set by itself, to the same values, in like places.
+struct UnlikeKind {
+  std::uint32_t first;  ///< of them
+  std::uint32_t nodes;  ///< how many they are
+  friend bool operator==(const UnlikeKind&, const UnlikeKind&) = default;
+};
+/// All of them, in the order of their first. `place`: of a node, by its number.
+std::vector<UnlikeKind> unlike_kinds(const Params& params,
+                                     const std::function<std::uint32_t(std::uint32_t)>& place);
 
 /// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: no NICs
 /// are emulated, since then their hosts share one memory.
@@ -170,7 +187,7 @@ struct SampleRun {
 /// What a cluster has more of than what was simulated: each further one takes what it takes from
 /// `less` to `more`.
 struct Further {
-  std::string_view by;  ///< "level" of its trees, "node", node of a "chain", "byte"
+  std::string_view by;  ///< "level" of its trees, "node", node of a "chain", "byte", "unlike node"
   SampleRun more;
   SampleRun less;
   double between;  ///< how many levels, nodes or bytes `more` has more than `less`
@@ -195,7 +212,7 @@ struct StandIn {
   double sent{1};  ///< what a NIC of the cluster sends, as a multiple of what one of `first` does
   /// What the links between the samples' leaves stand for, where they limit.
   std::optional<Cause> between{};
-  bool on_average{false};  ///< what these carry is the mean of all that a hash may draw
+  bool mean_of_draws{false};  ///< the fullest of these carries what it does on the mean of draws
   /// The cluster takes what the longest of these takes, if that is longer.
   std::vector<StandIn> at_least{};
 
@@ -245,7 +262,7 @@ class Samples {
     std::function<double(std::uint32_t)> sent;  ///< by a NIC among so many nodes, in any unit
     std::optional<SampleNetwork> network;
     std::optional<Cause> between{};
-    bool on_average{false};
+    bool mean_of_draws{false};
   };
   StandIn of_nodes_alike(const Asked& asked, const Alike& alike);
   struct RingSample {
@@ -253,12 +270,19 @@ class Samples {
     std::optional<SampleNetwork> network;
     Duration mean{};  ///< of a hop, where there is a network
     std::optional<Cause> between{};
+
+    /// The same of more nodes: two hops as slow as the slowest, and the sum of all for each.
+    std::optional<SampleNetwork> network_of(std::uint32_t more) const;
   };
   std::optional<RingSample> sample_of_rings(Op op, MemoryPath path, const Choice& choice);
-  static RingSample of_slowest_hops(RingSample rings);
+  StandIn of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+  StandIn of_rings(const Asked& asked, const Choice& choice, const RingSample& rings);
+  RingSample of_enough_hops(const RingSample& rings) const;
+  std::optional<Further> passes_of(const UnlikeKind& kind, const SampleRun& few,
+                                   const RingSample& rings, MemoryPath path);
   std::uint32_t most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
                                     const Choice& choice) const;
-  StandIn of_chains(const Asked& asked, const Choice& choice, const RingSample& rings);
+  StandIn of_chains(const Asked& asked, const Choice& choice);
   StandIn of_pat(const Asked& asked, const Choice& choice);
   StandIn of_sends_to_the_next(const Asked& asked);
   std::optional<Duration> slowest_to_the_next(const Schedule& cluster) const;
@@ -266,7 +290,7 @@ class Samples {
   struct Limits {
     bool has_routes{false};
     std::optional<NetworkUse::Limit> limit{};
-    bool on_average{false};
+    bool mean_of_draws{false};
   };
   const Limits& limits(Op op, MemoryPath path, Algorithm algorithm, std::uint32_t channels,
                        const std::function<std::optional<NetworkUse>()>& use);
@@ -294,7 +318,7 @@ class Samples {
                   const Choice& choice) const;
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
                           std::optional<SampleNetwork> network,
-                          std::optional<std::uint32_t> unlike = {});
+                          std::optional<Sample::Unlike> unlike = {});
 
   const Machine& machine_;
   const PartLibrary& parts_;

@@ -154,7 +154,12 @@ const Sample& Samples::sample_of_trees(std::uint32_t nodes, const TreeNetwork& n
   const std::optional<SampleNetwork> its_own =
       network.limit ? limited_tree(nodes, *network.farthest, *network.limit, path, choice)
                     : network.farthest;
-  return sample_of(nodes, machine_.fabric().nodes(), path, its_own, unlike);
+  std::optional<Sample::Unlike> placed;
+  if (unlike) {
+    const std::uint32_t of = machine_.fabric().nodes();
+    placed = {place_in_trees(nodes, *unlike, of).value_or(1), *unlike};
+  }
+  return sample_of(nodes, machine_.fabric().nodes(), path, its_own, placed);
 }
 
 StandIn Samples::of_trees(const Asked& asked, const Choice& choice) {
@@ -252,7 +257,7 @@ StandIn Samples::of_all_nodes(Op op, Bytes bytes, MemoryPath path, const Choice&
   if (machine_.has_emulated_nics()) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
   const auto role_of = [&](std::uint32_t node) { return role_in_trees(nodes, node); };
-  const std::vector<std::uint32_t> kinds = unlike_kinds(machine_.devices().params(), role_of);
+  const std::vector<UnlikeKind> kinds = unlike_kinds(machine_.devices().params(), role_of);
   if (kinds.size() > Sample::kMostUnlikeKinds) return {};
   const std::optional<TreeNetwork> network = network_of_trees(op, path, choice);
   if (!network) return {};
@@ -260,10 +265,10 @@ StandIn Samples::of_all_nodes(Op op, Bytes bytes, MemoryPath path, const Choice&
   const Bytes part{bytes.count() / parts_of(all, op, bytes, path, choice, kFilling)};
   if (part == bytes) return {};
   StandIn out;
-  for (const std::uint32_t node : kinds) {
+  for (const UnlikeKind& kind : kinds) {
     std::uint32_t few = Sample::kLeastOfTrees;
-    while (!place_in_trees(few, node, nodes)) ++few;
-    const Sample& with_it = sample_of_trees(few, *network, path, choice, node);
+    while (!place_in_trees(few, kind.first, nodes)) ++few;
+    const Sample& with_it = sample_of_trees(few, *network, path, choice, kind.first);
     if (!grows_by_level(with_it, schedules_.at(path), path, choice)) return {};
     const Further further = by_byte(with_it, op, bytes, part, path, choice);
     StandIn one{.first = SampleRun{&all, part},

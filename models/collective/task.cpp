@@ -308,7 +308,7 @@ PlanRun extend(const StandIn& in, const RowRunner& runner,
                         .each_us = network->far.as_us()});
     out.link_times.clear();  // of other links
   }
-  if (in.on_average) extended.push_back({.by = "hash", .from = {}, .steps = 1, .each_us = 0});
+  if (in.mean_of_draws) extended.push_back({.by = "hash", .from = {}, .steps = 1, .each_us = 0});
   if (in.is_out_of_turn) {
     extended.push_back(
         {.by = "ring", .from = {in.first->sample->fabric.nodes()}, .steps = 1, .each_us = 0});

@@ -39,8 +39,9 @@ constexpr std::array kExtendedFields{
          "reduce passes; nearer level: of "
          "all its levels those over shorter hops; switch: nothing, but fewer switches ran "
          "in the place of the network's; ring: nothing, but over an even number of nodes; hash: "
-         "nothing, but its links carry the mean of all ways "
-         "that a hash may draw"},
+         "nothing, but its fullest link carries what it does on average over all that a hash may "
+         "draw, whatever the seed; unlike node: times that a ring passes nodes that are not like "
+         "the others, each of which adds so much (negative: it passes fewer)"},
         [](const Extended& e) -> Json { return e.by; }},
     JsonField<Extended>{
         {"from", "list", "",

@@ -57,9 +57,10 @@ struct ResultRow {
     /// What it has more of: "level" of its trees, "node", "byte"; "chain": nodes that a broadcast
     /// passes, each_us 0 where many launches overlap; "nearer level": those over
     /// shorter hops than were simulated, which take less; "switch": fewer ran in the place of the
-    /// network's, each_us the slowest way from NIC to NIC; "hash": what its links carry is the mean
-    /// of all ways that a hash may draw; "ring": an even number of nodes ran in place of an odd
-    /// one.
+    /// network's, each_us the slowest way from NIC to NIC; "hash": its fullest link carries what it
+    /// does on average over all that a hash may draw; "ring": an even number of nodes ran in place
+    /// of an odd one; "unlike node": what one that is not like the others adds to a ring each time
+    /// around, which comes less often (negative steps) in the cluster.
     std::string by;
     std::vector<std::int64_t> from;  ///< simulated: nodes, or bytes, descending
     std::int64_t steps;              ///< how many of these it has more

@@ -155,7 +155,7 @@ TEST(NetworkUse, OnAverageIsTheMeanOfDraws) {
           for (const std::uint32_t c : {0U, 1U}) EXPECT_TRUE(use.cross(from, to, 1, c));
         }
       }
-      EXPECT_EQ(use.is_on_average(), on_average);
+      EXPECT_EQ(use.is_mean_of_draws(), on_average);
       const auto limit = use.limit(kNodes);
       constexpr double kNic = 50;
       return 1 / (limit ? limit->of_node_gb_per_s : kNic);

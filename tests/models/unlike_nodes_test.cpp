@@ -17,6 +17,7 @@ namespace weft::test::models_unlike_nodes {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 
 constexpr const char* kGenoa = "genoa-2p-same-switch.yaml";
@@ -185,7 +186,7 @@ TEST(UnlikeNodes, OfSeveralTheSlowestCounts) {
                                   {"allreduce", Bytes::mib(64)}}) {
     const ResultRow few = time({x8, x4, iommu}, op, bytes, true);
     EXPECT_EQ(few.time_us, time({x4, iommu, x8}, op, bytes, true).time_us) << op;
-    EXPECT_EQ(few.time_us, time({x4}, op, bytes, true).time_us) << op;
+    EXPECT_NEAR(few.time_us, time({x4}, op, bytes, true).time_us, 0.01 * few.time_us) << op;
     const ResultRow whole = time({x8, x4, iommu}, op, bytes, false);
     EXPECT_NEAR(few.time_us, whole.time_us, 0.08 * whole.time_us) << op;
     EXPECT_THAT(few.limited_by.front().where, HasSubstr("nic0@22 ")) << op;
@@ -241,6 +242,53 @@ TEST(UnlikeNodes, OfAChainEachOneIsLookedAt) {
               0.001 * whole.time_us);
 }
 
+// Of a chain it is one of its ends, or between, over odd numbers of nodes, too: the last one of a
+// broadcast sends nothing.
+TEST(UnlikeNodes, AChainHasTwoEnds) {
+  for (const std::uint32_t nodes : {40U, 41U}) {
+    EXPECT_EQ(place_in_chain(6, 0, nodes), 0U);
+    EXPECT_EQ(place_in_chain(6, 1, nodes), 3U);
+    EXPECT_EQ(place_in_chain(6, nodes - 2, nodes), 3U);
+    EXPECT_EQ(place_in_chain(6, nodes - 1, nodes), 5U);
+  }
+  const auto time = [](std::uint32_t slow) {
+    const std::string name = "nic0@" + std::to_string(slow);
+    const ResultRow row = run(kGenoa, 41, "broadcast", Bytes::gib(4), {name + ".read_tags=2"});
+    EXPECT_THAT(row.extended, ElementsAre(Field(&ResultRow::Extended::by, "chain")));
+    return row.time_us;
+  };
+  EXPECT_LT(time(40), 0.5 * time(1));
+}
+
+// A ring passes it once around, a few nodes' ring much more often: twice as many tell what that
+// adds. Whole runs took 3,312, 8,128 and 26,047 us, as soon as the steps under way over the slow
+// hop set the pace. What does not take long runs whole.
+TEST(UnlikeNodes, ARingPassesItOnceAround) {
+  const auto with = [](std::uint32_t nodes, Bytes bytes, std::vector<std::string> settings,
+                       bool folds = true) {
+    for (const char* also : {"nccl.algo=Ring", "nccl.proto=LL", "nccl.channels=8"}) {
+      settings.emplace_back(also);
+    }
+    return run(kGenoa, nodes, "allreduce", bytes, settings, Fidelity::kFluid, folds);
+  };
+  const auto slower_by = [](const char* latency) {
+    return std::string("nic0@5.latency=") + latency;
+  };
+  const ResultRow one = with(256, Bytes::mib(4), {slower_by("20 us")});
+  EXPECT_NEAR(one.time_us, 3312.5, 0.03 * 3312.5);
+  EXPECT_NEAR(with(256, Bytes::mib(4), {slower_by("60 us")}).time_us, 8128, 0.02 * 8128);
+  EXPECT_NEAR(with(256, Bytes::mib(4), {slower_by("200 us")}).time_us, 26047, 0.01 * 26047);
+  ASSERT_EQ(one.extended.size(), 1U);
+  EXPECT_EQ(one.extended.front().by, "unlike node");
+  EXPECT_THAT(one.extended.front().from, ElementsAre(32, 16));
+  // The ring passes those of another kind, too.
+  const ResultRow two = with(256, Bytes::mib(4), {slower_by("20 us"), "nic0@9.latency=15 us"});
+  EXPECT_EQ(two.extended.size(), 2U);
+  EXPECT_GT(two.time_us, one.time_us);
+  EXPECT_EQ(with(40, Bytes::kib(64), {slower_by("20 us")}).time_us,
+            with(40, Bytes::kib(64), {slower_by("20 us")}, false).time_us);
+}
+
 TEST(UnlikeNodes, KindsAreWhatIsSetAndItsPlace) {
   MachineUnderTest machine(
       kGenoa,
@@ -248,9 +296,11 @@ TEST(UnlikeNodes, KindsAreWhatIsSetAndItsPlace) {
        "nic0@8.trained_width=4", "gpu0@8.sm_cycle=2"},
       9);
   const Params& params = machine.params();
-  EXPECT_THAT(unlike_kinds(params, [](std::uint32_t) { return 0; }), ElementsAre(1, 3, 8));
+  EXPECT_THAT(unlike_kinds(params, [](std::uint32_t) { return 0; }),
+              ElementsAre(UnlikeKind{1, 2}, UnlikeKind{3, 1}, UnlikeKind{8, 1}));
   const auto place = [](std::uint32_t node) { return node / 4; };
-  EXPECT_THAT(unlike_kinds(params, place), ElementsAre(1, 3, 5, 8));
+  EXPECT_THAT(unlike_kinds(params, place),
+              ElementsAre(UnlikeKind{1, 1}, UnlikeKind{3, 1}, UnlikeKind{5, 1}, UnlikeKind{8, 1}));
 }
 
 // In trees many slow nodes add to each other's delays, so all of them run, with a part of the

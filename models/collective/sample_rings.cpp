@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/collective/repeated.hpp"
+#include "models/collective/sample.hpp"
+#include "models/nccl/execute/collective_plan.hpp"
+
+namespace weft {
+namespace {
+
+/// Rings over several switches of no more transfers, a fraction of a second's, run whole: with few
+/// bytes and one GPU a node, what follows what differs from ring to ring of a few nodes.
+constexpr double kFewOverSwitches = 2e5;
+
+/// What a hop within a leaf takes of a ring of so many, two as slow as the slowest, whose mean this
+/// is.
+Duration near_of(std::uint32_t nodes, Duration mean, Duration slowest) {
+  return Duration::from_ns((nodes * mean.as_ns() - 2 * slowest.as_ns()) / (nodes - 2));
+}
+
+}  // namespace
+
+std::uint32_t place_in_chain(std::uint32_t nodes, std::uint32_t node, std::uint32_t cluster) {
+  if (node == 0) return 0;
+  return node == cluster - 1 ? nodes - 1 : nodes / 2;
+}
+
+/// The sample of the rings, which has two hops as slow as the slowest, between two leaves; those
+/// within a leaf take what makes the sum of all, for each, the rings'. Of so many nodes that this
+/// is no less than their cables take; none if kMostOfRings are too few, or a hop has no route.
+std::optional<Samples::RingSample> Samples::sample_of_rings(Op op, MemoryPath path,
+                                                            const Choice& choice) {
+  const Schedule& cluster = schedules_.at(path);
+  if (machine_.has_one_switch()) return RingSample{Sample::kOfRings, {}};
+  // Of rings on networks that never block some are enough for a mean.
+  constexpr std::size_t kMostHops = 4096;
+  const std::size_t most_hops = machine_.network_never_blocks() ? kMostHops : SIZE_MAX;
+  Duration largest_sum;
+  Duration slowest;
+  std::int64_t hops = 0;
+  for (std::size_t c = 0; c < choice.channels; ++c) {
+    const Ring& ring = cluster.rings[c];
+    Duration sum;
+    hops = static_cast<std::int64_t>(std::min(ring.entry_nic.size(), most_hops));
+    for (std::size_t n = 0; n < static_cast<std::size_t>(hops); ++n) {
+      const RingHop hop = ring_hop(machine_.fabric(), ring, n);
+      const std::optional<Duration> takes = machine_.network_latency(hop.from, hop.to);
+      if (!takes) return {};
+      sum += *takes;
+      slowest = std::max(slowest, *takes);
+    }
+    largest_sum = std::max(largest_sum, sum);
+  }
+  std::optional<NetworkUse::Limit> limit;
+  if (!machine_.network_never_blocks()) {
+    const Limits& known = limits(op, path, choice.algorithm, choice.channels, [&] {
+      return use_of_rings(machine_, cluster, op, choice.channels);
+    });
+    if (!known.has_routes) return {};
+    limit = known.limit;
+  }
+  const double mean_ns = largest_sum.as_ns() / static_cast<double>(hops);
+  const auto sample = [&](std::uint32_t nodes, Duration near) {
+    RingSample out{nodes, SampleNetwork{near, slowest}, Duration::from_ns(mean_ns)};
+    if (limit) {
+      out.network->between_gb_per_s = limit->of_node_gb_per_s;
+      out.between = limit->cause;
+    }
+    return out;
+  };
+  if (largest_sum == slowest * hops) return sample(Sample::kOfRings, slowest);
+  constexpr std::uint32_t kMostPorts = 4096;  // of a switch
+  for (std::uint32_t nodes = 2 * Sample::kOfRings; nodes <= Sample::kMostOfRings; nodes *= 2) {
+    const Duration near = near_of(nodes, Duration::from_ns(mean_ns), slowest);
+    if (near < cables_of(machine_)) continue;
+    if (nodes * cabled_nics(machine_) > kMostPorts) return {};
+    return sample(nodes, near);
+  }
+  return {};
+}
+
+std::optional<SampleNetwork> Samples::RingSample::network_of(std::uint32_t more) const {
+  std::optional<SampleNetwork> out = network;
+  if (out && out->near != out->far) out->near = near_of(more, mean, out->far);
+  return out;
+}
+
+StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+  const auto turn = [](std::uint32_t node) { return node % 2; };
+  const std::vector<UnlikeKind> kinds = unlike_kinds(machine_.devices().params(), turn);
+  if (kinds.size() > Sample::kMostUnlike) return {};
+  const double transfers = plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
+  if (!kinds.empty() && transfers < Sample::kFewTransfers) return {};
+  if (!machine_.has_one_switch() && transfers < kFewOverSwitches) return {};
+  const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
+  if (!rings) return {};
+  const StandIn alike = of_rings({op, bytes, path, {}}, choice, *rings);
+  if (kinds.empty() || !alike.first) return alike;
+  std::vector<StandIn> each;
+  std::vector<Further> passes;
+  const RingSample few = of_enough_hops(*rings);
+  for (const UnlikeKind& kind : kinds) {
+    each.push_back(of_rings({op, bytes, path, kind.first}, choice, few));
+    if (!each.back().first) return {};
+    const std::optional<Further> more = passes_of(kind, *each.back().first, few, path);
+    if (!more) return {};
+    passes.push_back(*more);
+  }
+  StandIn out;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    each[k].further.insert(each[k].further.end(), passes.begin(), passes.end());
+    Further& own = each[k].further[each[k].further.size() - kinds.size() + k];
+    own.steps -= 2.0 * machine_.fabric().nodes() / each[k].first->sample->stands_for;
+    out.add(std::move(each[k]));
+  }
+  out.add(alike);
+  return out;
+}
+
+/// With one node at most that is not like the others.
+StandIn Samples::of_rings(const Asked& asked, const Choice& choice, const RingSample& rings) {
+  const auto& [op, bytes, path, unlike] = asked;
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
+  if (rings.nodes >= nodes) return {};
+  const Sample& sample =
+      sample_of(rings.nodes, nodes, path, rings.network, in_turn(unlike, rings.nodes));
+  const bool is_odd = nodes % 2 == 1;
+  if (!stands_for(sample.schedules.at(path), schedules_.at(path), op, choice, !is_odd)) return {};
+  StandIn out = of_nodes_alike(
+      asked, {.sampled = rings.nodes,
+              .most = most_nodes_of_rings(sample, op, bytes, path, choice),
+              .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
+              .network = rings.network,
+              .between = rings.between});
+  out.is_out_of_turn = is_odd;
+  return out;
+}
+
+/// So many that what a slow hop adds to each time around takes less than what it adds to the steps
+/// that may be under way over it (NCCL_STEPS): where it sets the pace, it does so in the sample.
+Samples::RingSample Samples::of_enough_hops(const RingSample& rings) const {
+  const auto gpus = static_cast<std::uint32_t>(machine_.fabric().count(DeviceKind::kGpu));
+  const double steps = machine_.devices().params().number("nccl.steps");
+  RingSample out = rings;
+  while (out.nodes * gpus < 2 * steps) out.nodes *= 2;
+  out.network = rings.network_of(out.nodes);
+  return out;
+}
+
+/// What nodes that are not like the others add each time that the ring passes one. It is what a
+/// ring of so few nodes, of which one is so, takes longer than one of twice as many: half of what
+/// that one adds there. A ring of n nodes around which so many messages go as around N passes it
+/// N / n times, the cluster's each of them once.
+std::optional<Further> Samples::passes_of(const UnlikeKind& kind, const SampleRun& few,
+                                          const RingSample& rings, MemoryPath path) {
+  const std::uint32_t twice = 2 * rings.nodes;
+  if (twice >= machine_.fabric().nodes()) return {};
+  const std::uint32_t stands_for = few.sample->stands_for;
+  const Sample& less =
+      sample_of(twice, stands_for, path, rings.network_of(twice), in_turn(kind.first, twice));
+  return Further{.by = "unlike node",
+                 .more = few,
+                 .less = {&less, few.bytes},
+                 .between = 1,
+                 .steps = 2.0 * rings.nodes * kind.nodes / stands_for};
+}
+
+/// Nodes whose steps a ring's sample runs. On one switch all its nodes do alike, on two leaves
+/// those of either, so that one of them, or half, run (fold).
+std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes,
+                                           MemoryPath path, const Choice& choice) const {
+  const auto always_run =
+      static_cast<std::uint32_t>(Sample::kMostRingRanks / sample.fabric.count(DeviceKind::kGpu));
+  if (path == MemoryPath::kHostStaged || sample.stands_for <= always_run) {
+    return std::max(always_run, Sample::kLeastExtended);
+  }
+  const std::uint32_t nodes = sample.fabric.nodes();
+  const std::uint32_t alike = sample.network && sample.network->has_two_leaves() ? 2 : nodes;
+  const Schedule schedule = always(choice, sample.schedules.at(path));
+  const double of_all = plan_size(sample.devices, schedule, op, bytes).transfers / alike;
+  const double most = sample.stands_for * Sample::kMostRingTransfers / of_all;
+  return std::max(std::bit_floor(static_cast<std::uint32_t>(std::min(most, 0x1p31))),
+                  Sample::kLeastExtended);
+}
+
+/// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes
+/// from node to node, and meets itself nowhere: where links between switches limit it runs whole.
+StandIn Samples::of_chains(const Asked& asked, const Choice& choice) {
+  const auto& [op, bytes, path, unlike] = asked;
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
+  if (!rings) return {};
+  const auto sample_of_chain = [&](std::uint32_t here,
+                                   std::optional<SampleNetwork> network) -> const Sample* {
+    std::optional<Sample::Unlike> not_alike;
+    if (unlike) not_alike = {place_in_chain(here, *unlike, nodes), *unlike};
+    const Sample& out = sample_of(here, nodes, path, network, not_alike);
+    return stands_for(out.schedules.at(path), schedules_.at(path), op, choice) ? &out : nullptr;
+  };
+  if (Launches(machine_.devices().params()).kind != Launches::Kind::kSingle) {
+    std::optional<SampleNetwork> network = rings->network;
+    if (network) network->near = network->far;  // not how long the way is counts, its slowest hop
+    const Sample* const sample = sample_of_chain(Sample::kOfChainedLaunches, network);
+    if (sample == nullptr) return {};
+    return {.first = SampleRun{sample, bytes}, .is_chain = true, .between = rings->between};
+  }
+  constexpr std::uint32_t kMore = Sample::kOfChains;
+  constexpr std::uint32_t kLess = kMore / 2;
+  if (nodes <= Sample::kMostWhole || rings->between) return {};
+  if (machine_.devices().unlike_nodes().size() > 1) return {};  // their delays add up
+  std::optional<SampleNetwork> network = rings->network;
+  if (network) network = SampleNetwork{rings->mean, rings->mean};
+  const Sample* const more = sample_of_chain(kMore, network);
+  const Sample* const less = sample_of_chain(kLess, network);
+  if (more == nullptr || less == nullptr) return {};
+  return {.first = SampleRun{more, bytes},
+          .further = {{.by = "chain",
+                       .more = {more, bytes},
+                       .less = {less, bytes},
+                       .between = kMore - kLess,
+                       .steps = static_cast<double>(nodes - kMore)}}};
+}
+
+}  // namespace weft
