@@ -304,7 +304,10 @@ Duration lone_latency(const Machine& machine, const PerftestEnds& ends,
 constexpr std::int64_t kSteadyBytes = 32 << 20;
 constexpr std::uint64_t kSteadyCompletions = 5;
 constexpr std::uint64_t kFewestIterations = 8;
-constexpr std::uint64_t kMostMessages = 1 << 16;  // beyond, a run takes seconds
+// Beyond either a run takes seconds to minutes, and so long lies between two completions that it
+// does not matter how many requests one is for.
+constexpr std::uint64_t kMostMessages = 1 << 16;
+constexpr std::int64_t kMostBytes = 512 << 20;
 
 /// Staged, twice what fills the buffers.
 std::uint64_t fewest_iterations(const Machine& machine, const PerftestOptions& options,
@@ -419,7 +422,10 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
     iterations = std::clamp(steady, fewest, std::max(fewest, most));
     // Of few completions a queue pair the last ones' bursts would be most of the steady part.
     const std::uint64_t enough = kSteadyCompletions * together;
-    if (enough * options.qps <= kMostMessages) iterations = std::max(iterations, enough);
+    const std::uint64_t messages = enough * options.qps;
+    const auto most_messages = static_cast<std::uint64_t>(kMostBytes / size.count());
+    if (messages <= std::min(kMostMessages, most_messages))
+      iterations = std::max(iterations, enough);
     iterations += options.post_list - 1 - (iterations - 1) % options.post_list;  // whole lists
   }
   // Too few for some completions each: then completions come oftener.

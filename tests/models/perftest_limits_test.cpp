@@ -48,6 +48,21 @@ TEST(PerftestLatency, ASlowerSenderMakesNoMessageFaster) {
             latency({"nic0.trained_width=2", "nic1.trained_width=2"}));
 }
 
+TEST(PerftestIterations, OfLargeMessagesAreFewWhateverTheModeration) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  for (const std::uint32_t qps : {1U, 8U}) {
+    const auto row = [&](std::uint32_t moderation, Bytes size) {
+      return perftest(m.machine(), {.tx_depth = 100, .qps = qps, .cq_moderation = moderation},
+                      size);
+    };
+    const PerftestRow seldom = row(100, Bytes::mib(2));
+    const PerftestRow each = row(1, Bytes::mib(2));
+    EXPECT_LE(seldom.iterations, 64);
+    EXPECT_NEAR(seldom.average.as_bytes_per_s() / each.average.as_bytes_per_s(), 1, 0.002);
+    EXPECT_EQ(row(100, Bytes::kib(64)).iterations, 500 * qps);
+  }
+}
+
 TEST(PerftestLimit, OfReadsIsHowManyAQueuePairMayHaveOutstanding) {
   for (const Bytes size : {Bytes{8}, Bytes::kib(4)}) {
     const PerftestRow row = run({"nic.max_rd_atomic=4"}, {.op = RdmaOp::kRead}, size);
