@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "models/collective/compare.hpp"
 #include "models/collective/parameter_set.hpp"
@@ -15,6 +18,8 @@
 #include "tools/commands.hpp"
 #include "tools/expectation.hpp"
 #include "tools/predict_arguments.hpp"
+#include "tools/progress.hpp"
+#include "tools/stopping.hpp"
 
 namespace weft {
 namespace {
@@ -29,10 +34,33 @@ struct CompareArguments {
   bool drop_stalls{false};
   std::string json;
   std::string csv;
+  std::string time_limit;
   std::vector<std::string> expect;
 };
 
+/// The table beside its predictions; told how far it is. Throws Stopped: no row has been predicted.
+Comparison compare_told(const MeasuredTable& table, const std::optional<TopologySpec>& machine,
+                        PredictOptions options, const Stopping& stopping,
+                        const ParamCatalog& catalog) {
+  Pace pace("rows");
+  const Progress progress([&pace] { return pace.text(); });
+  options.stop = stopping.stop();
+  options.on_progress = [&pace](const RunProgress& p) {
+    pace.is_at(p.rows_done, p.rows, p.work_done / p.work);
+  };
+  Comparison out =
+      machine ? compare(table, *machine, options, catalog) : compare(table, options, catalog);
+  const auto is_predicted = [](const ComparedRow& row) { return row.predicted.has_value(); };
+  if (out.is_stopped() && std::ranges::none_of(out.rows, is_predicted)) {
+    throw Stopped(stopping.by() +
+                  " before any row was predicted; nothing is written. Compare a table of fewer "
+                  "rows, or of smaller sizes");
+  }
+  return out;
+}
+
 void run(const CompareArguments& arguments, const Outputs& outputs) {
+  const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
   const PredictOptions options = predict_options(arguments.predict, params);
   std::vector<Threshold> thresholds;
@@ -47,8 +75,7 @@ void run(const CompareArguments& arguments, const Outputs& outputs) {
   const ParamCatalog catalog = make_catalog();
   std::optional<TopologySpec> machine;
   if (!arguments.machine.empty()) machine = read_topology(arguments.machine, catalog);
-  Comparison comparison =
-      machine ? compare(table, *machine, options, catalog) : compare(table, options, catalog);
+  Comparison comparison = compare_told(table, machine, options, stopping, catalog);
   const Beside beside{machine ? &*machine : nullptr,
                       {options.set.begin() + std::ssize(params.set), options.set.end()},
                       options.env,
@@ -64,6 +91,13 @@ void run(const CompareArguments& arguments, const Outputs& outputs) {
   if (!arguments.csv.empty()) write_text_file(arguments.csv, comparison_csv(comparison));
   if (arguments.csv == "-") {  // rows have no place for notes
     for (const std::string& note : comparison.notes) std::cerr << "note: " << note << '\n';
+  }
+  if (comparison.is_stopped()) {
+    throw Stopped(stopping.by() +
+                  fmt::format(": {} of {} rows are not predicted yet; to go on, "
+                              "compare a table of these alone (lines {})",
+                              std::ranges::count_if(comparison.rows, &ComparedRow::is_stopped),
+                              comparison.rows.size(), lines_stopped(comparison)));
   }
   const ErrorSummary summary = summary_of(counted_rows(comparison, view));
   for (const Threshold& threshold : thresholds) expect(summary, threshold);
@@ -97,6 +131,7 @@ void add_compare_command(CommandLine& line) {
             "the total stands with and without them")
       .output("--json", arguments->json, "write rows and classes as JSON; '-' is standard output")
       .output("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
+      .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .option("--expect", arguments->expect,
               "exit with 4 if this does not hold of the total: bias (its size), median_abs, "
               "p90_abs or not_predicted, e.g. median_abs<=0.05")

@@ -24,6 +24,12 @@ struct StepArguments {
   bool unfolded{false};
 };
 
+/// What to ask for where the whole step takes too long.
+std::string smaller_step(const Scenario& scenario) {
+  return scenario.chakra ? "traces of a smaller job"
+                         : "a step of fewer layers, micro-batches or nodes (parallel: data)";
+}
+
 void run(const StepArguments& arguments, const Outputs& outputs) {
   const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
@@ -33,7 +39,7 @@ void run(const StepArguments& arguments, const Outputs& outputs) {
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_any_scenario(arguments.predict, outputs);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
-  const StepResult result = stopping.run([&] {
+  const StepResult result = stopping.run(smaller_step(scenario), [&] {
     const ToldRun told("memory paths", options);
     return or_smaller_question(scenario, machine, options, catalog,
                                [&] { return answer_step(scenario, machine, options, catalog); });

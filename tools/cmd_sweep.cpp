@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/collective/joint_progress.hpp"
 #include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
 #include "models/registry/registry.hpp"
@@ -90,27 +91,6 @@ std::vector<ScenarioSetting> settings_at(const Sweep& sweep, std::size_t point) 
   return out;
 }
 
-/// How far the points under way are, as one.
-class SweepProgress {
- public:
-  explicit SweepProgress(std::size_t points) : shares_(points, 0.0) {}
-
-  void is_at(std::size_t point, double share) {
-    const std::lock_guard lock(mutex_);
-    all_ += share - std::exchange(shares_[point], share);
-    if (share == 1) ++done_;
-    pace_.is_at(done_, shares_.size(), all_ / static_cast<double>(shares_.size()));
-  }
-
- private:
-  Pace pace_{"points"};
-  Progress progress_{[this] { return pace_.text(); }};
-  std::mutex mutex_;
-  std::vector<double> shares_;
-  std::size_t done_{0};
-  double all_{0};
-};
-
 /// The block of a point; nullopt if it was stopped. `idle` hears of what was set without an effect.
 template <typename Idle>
 std::optional<Block> run_point(const Sweep& sweep, std::size_t point, PredictOptions options,
@@ -143,7 +123,11 @@ std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
   }
   if (missing.empty()) return without_effect;
   std::mutex mutex;
-  SweepProgress progress(missing.size());
+  Pace pace("points");
+  const Progress told([&pace] { return pace.text(); });
+  JointProgress progress(std::vector<std::size_t>(missing.size(), 1), [&](const RunProgress& p) {
+    pace.is_at(p.rows_done, p.rows, p.work_done / p.work);
+  });
   const std::shared_ptr<SharedRuns> shared = make_shared_runs();
   parallel_for(missing.size(), sweep.options.threads, [&](std::size_t i) {
     if (sweep.options.stop->is_requested()) return;
@@ -151,7 +135,7 @@ std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
     options.shared = shared;
     options.threads = threads_each(missing.size(), sweep.options.threads);
     options.on_progress = [&](const RunProgress& p) {
-      if (p.rows_done < p.rows) progress.is_at(i, p.work_done / p.work);
+      if (p.rows_done < p.rows) progress.is_at(i, 0, p.work_done / p.work);
     };
     const auto idle = [&](const std::string& note) {
       const std::lock_guard lock(mutex);
@@ -159,7 +143,7 @@ std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
     };
     std::optional<Block> block = run_point(sweep, missing[i], std::move(options), idle);
     if (!block) return;
-    progress.is_at(i, 1);
+    progress.is_at(i, 1, 1);
     const std::lock_guard lock(mutex);
     if (journal != nullptr) journal->append(lines_of(*block));
     done[sweep.points[missing[i]].digest] = std::move(*block);

@@ -33,7 +33,7 @@ void run(const TrafficArguments& arguments, const Outputs& outputs) {
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_scenario(arguments.predict, outputs);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
-  const TrafficResult result = stopping.run([&] {
+  const TrafficResult result = stopping.run("fewer nodes, or an estimate (--estimate)", [&] {
     const ToldRun told("memory paths", options);
     return or_smaller_question(scenario, machine, options, catalog, [&] {
       return predict_traffic(scenario, machine, options, catalog,

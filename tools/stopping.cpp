@@ -60,7 +60,11 @@ std::string Stopping::by() const {
 
 void Stopping::tell_paths(const std::vector<std::string>& not_run) const {
   if (not_run.empty()) return;
-  throw Stopped(fmt::format("{}: memory paths {} are missing", by(), fmt::join(not_run, ", ")));
+  const std::string paths = fmt::format("{}", fmt::join(not_run, ", "));
+  throw Stopped(
+      fmt::format("{}: memory paths {} are missing; to go on, run a scenario of these "
+                  "alone (memory_paths: [{}])",
+                  by(), paths, paths));
 }
 
 }  // namespace weft

@@ -21,13 +21,15 @@ class Stopping {
   /// Who stopped it, for messages: "after --time-limit 30s", "by a signal".
   std::string by() const;
 
-  /// Does work that throws Stopped where nothing of it was finished, which then says who did.
+  /// Does work that throws Stopped where nothing of it was finished, which then says who did and
+  /// what to ask for instead: "fewer nodes".
   template <typename Work>
-  auto run(Work work) const {
+  auto run(const std::string& smaller, Work work) const {
     try {
       return work();
     } catch (const Stopped&) {
-      throw Stopped(by() + " before any memory path was finished; nothing is written");
+      throw Stopped(by() + " before any memory path was finished; nothing is written. Ask for " +
+                    smaller);
     }
   }
   /// Throws Stopped where there are memory paths that were not come to.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/collective/joint_progress.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/tool_rows.hpp"
 #include "models/wire/link.hpp"
@@ -174,7 +175,7 @@ struct Setup {
   const std::string& table;  ///< its file
   bool machine_given;        ///< by the caller, for all rows
   const MachineFacts& facts;
-  const PredictOptions& options;
+  PredictOptions options;
   const ParamCatalog& catalog;
 };
 
@@ -237,9 +238,11 @@ std::string difference(const MeasuredRow& measured, const ResultRow& predicted) 
   return "weft runs " + predicted.algo + " " + predicted.proto + " instead";
 }
 
+/// Takes a row's prediction, unless it was stopped before that.
 void take(const RunResult& result, ComparedRow& row) {
   const auto at = std::find_if(result.rows.begin(), result.rows.end(),
                                [&](const ResultRow& r) { return r.bytes == row.measured.bytes; });
+  if (at == result.rows.end()) return;
   row.not_predicted = difference(row.measured, *at);
   if (row.not_predicted.empty()) row.predicted = *at;
 }
@@ -296,7 +299,8 @@ RunResult predict_tool(const Group& group, const Scenario& scenario, const Setup
   return predict_tool_rows(rows, setup.facts.file, scenario.set, setup.options, setup.catalog);
 }
 
-/// Why there is no prediction; "" if there is one.
+/// Why there is no prediction; "" if there is one. Rows that a stop came before are left as they
+/// are.
 std::string try_to_predict(const Group& group, const Setup& setup, Gathered& gathered) {
   try {
     Scenario scenario = scenario_of(group, setup);
@@ -307,10 +311,8 @@ std::string try_to_predict(const Group& group, const Setup& setup, Gathered& gat
     const RunResult result =
         of_tool ? predict_tool(group, scenario, setup)
                 : predict(scenario, setup.facts.file, setup.options, setup.catalog);
-    if (!result.not_run.empty()) throw Stopped("stopped");
     for (std::size_t i = 0; i < group.size(); ++i) {
-      if (of_tool) group[i]->predicted = result.rows[i];
-      if (of_tool) group[i]->not_predicted.clear();
+      if (of_tool && i < result.rows.size()) group[i]->predicted = result.rows[i];
       if (!of_tool) take(result, *group[i]);
     }
     gathered.add(result, left);
@@ -320,20 +322,41 @@ std::string try_to_predict(const Group& group, const Setup& setup, Gathered& gat
   }
 }
 
+/// Throws Stopped.
 void predict_group(const Group& group, const Setup& setup, Gathered& gathered) {
-  const auto refuse = [](const Group& rows, const std::string& why) {
-    for (ComparedRow* const row : rows) row->not_predicted = why;
-  };
   const std::string why = try_to_predict(group, setup, gathered);
   if (why.empty()) return;
-  refuse(group, why);
   // It may be the largest sizes that are more than a simulation takes.
   std::map<std::int64_t, Group> sizes;
   for (ComparedRow* const row : group) sizes[row->measured.bytes].push_back(row);
-  if (sizes.size() == 1) return;
+  Setup of_size = setup;
+  of_size.options.on_progress = {};  // a size alone is no share of the group
+  bool is_refused = sizes.size() == 1;
   for (const auto& [bytes, rows] : sizes) {
-    if (!try_to_predict(rows, setup, gathered).empty()) return;
+    is_refused = is_refused || !try_to_predict(rows, of_size, gathered).empty();
+    if (!is_refused) continue;
+    for (ComparedRow* const row : rows) row->not_predicted = why;
   }
+}
+
+/// Predicts them all, until it is stopped.
+void predict_groups(const std::vector<Group>& groups, std::vector<Setup>& setups,
+                    const PredictOptions& options, Gathered& gathered) {
+  std::vector<std::size_t> rows;
+  for (const Group& group : groups) rows.push_back(group.size());
+  JointProgress progress(rows, options.on_progress);
+  parallel_for(groups.size(), options.threads, [&](std::size_t i) {
+    setups[i].options.on_progress = [&progress, i](const RunProgress& p) {
+      progress.is_at(i, p.rows_done, p.work_done / p.work);
+    };
+    try {
+      if (options.stop != nullptr) options.stop->check();
+      predict_group(groups[i], setups[i], gathered);
+    } catch (const Stopped&) {
+      return;
+    }
+    progress.is_at(i, groups[i].size(), 1);
+  });
 }
 
 std::string machine_file(const MeasuredTable& table, const MeasuredRow& row) {
@@ -448,8 +471,11 @@ Comparison compare_on(Machines& machines, MeasuredTable table, const PredictOpti
     setups.push_back({table.file, machines.is_given(), facts, of_group, catalog});
   }
   Gathered gathered;
-  parallel_for(groups.size(), options.threads,
-               [&](std::size_t i) { predict_group(groups[i], setups[i], gathered); });
+  predict_groups(groups, setups, options, gathered);
+  for (ComparedRow& row : out.rows) {
+    row.is_stopped = !row.predicted && row.not_predicted.empty();
+    if (row.is_stopped) row.not_predicted = "stopped before it was run";
+  }
   out.notes = table.notes;
   const std::vector<std::string> gathered_notes = gathered.notes();
   out.notes.insert(out.notes.end(), gathered_notes.begin(), gathered_notes.end());

@@ -17,7 +17,9 @@ std::vector<ScenarioSetting> settings_of_cell(const std::string& text);
 /// Predicts every row of a measured table on a machine. A row says how many nodes, GPUs and NICs
 /// there are, the NICs' rate and latency, what else of the machine, NCCL's variables and release;
 /// what `options` say beats it. A row that weft cannot predict as it was measured has the reason
-/// instead. Throws InputError where the machine or options are wrong whatever the row.
+/// instead, and so has one that a stop came before (ComparedRow::is_stopped). `options.on_progress`
+/// hears how many of the rows that are run are done. Throws InputError where the machine or options
+/// are wrong whatever the row.
 Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
                    const PredictOptions& options, const ParamCatalog& catalog);
 /// The same, each row on the machine that it names. Throws InputError where one names none.

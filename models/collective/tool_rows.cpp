@@ -57,6 +57,11 @@ ResultRow perftest_row(const Machine& machine, const MeasuredRow& row, const Sto
   return out;
 }
 
+/// Each row as much work as any.
+RunProgress progress_at(std::size_t done, std::size_t all) {
+  return {done, all, static_cast<double>(done), static_cast<double>(all)};
+}
+
 /// The matrices of a size, each run once.
 class Copies {
  public:
@@ -119,9 +124,15 @@ RunResult predict_tool_rows(const std::vector<const MeasuredRow*>& rows, Topolog
   Copies copies(assembled, options.fidelity == Fidelity::kPacket, options.stop);
   RunResult result;
   for (const MeasuredRow* const row : rows) {
-    if (options.stop != nullptr) options.stop->check();
-    result.rows.push_back(is_copy(*row) ? copies.row(*row)
-                                        : perftest_row(assembled, *row, options.stop));
+    try {
+      if (options.stop != nullptr) options.stop->check();
+      if (options.on_progress) options.on_progress(progress_at(result.rows.size(), rows.size()));
+      result.rows.push_back(is_copy(*row) ? copies.row(*row)
+                                          : perftest_row(assembled, *row, options.stop));
+    } catch (const Stopped&) {
+      if (result.rows.empty()) throw;
+      break;
+    }
   }
   result.provenance.params = provenance_of(used_params(devices), catalog);
   return result;

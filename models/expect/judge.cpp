@@ -114,7 +114,9 @@ Comparison compared(const MeasuredTable& table, const MachineCase& machine,
   PredictOptions all = options;
   all.set = set;
   for (const auto& [name, value] : machine.env) all.env.emplace(name, value);
-  return compare(table, machine.spec, all, catalog);
+  Comparison out = compare(table, machine.spec, all, catalog);
+  if (out.is_stopped()) throw Stopped("stopped");
+  return out;
 }
 
 bool differs(const ExpectedRow& found, const JudgedRow& healthy) {

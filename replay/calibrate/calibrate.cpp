@@ -89,6 +89,7 @@ std::vector<Comparison> compare_all(const std::vector<MeasuredTable>& tables,
   parallel_for(tables.size(), threads, [&](std::size_t i) {
     out[i] = request.predict ? request.predict(tables[i], options)
                              : compare(tables[i], request.machine, options, catalog);
+    if (out[i].is_stopped()) throw Stopped("stopped");
   });
   return out;
 }

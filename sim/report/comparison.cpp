@@ -126,6 +126,19 @@ std::string intervals_text(const RowPointers& rows) {
 
 }  // namespace
 
+bool Comparison::is_stopped() const {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const ComparedRow& row) { return row.is_stopped; });
+}
+
+std::string lines_stopped(const Comparison& comparison) {
+  std::vector<int> lines;
+  for (const ComparedRow& row : comparison.rows) {
+    if (row.is_stopped) lines.push_back(row.measured.line);
+  }
+  return line_ranges(lines);
+}
+
 ErrorSummary summary_of(const RowPointers& rows) {
   ErrorSummary out;
   std::vector<double> sizes;

@@ -16,6 +16,7 @@ struct ComparedRow {
   MeasuredRow measured;
   std::optional<ResultRow> predicted{};
   std::string not_predicted{};  ///< why there is no prediction; "" if there is one
+  bool is_stopped{false};       ///< there is none as a stop came before it
   bool is_stall{false};         ///< took over 1.5 times as long as a larger size of the same kind
   std::optional<ErrorInterval> interval{};  ///< of its class, if the parameters have one
 
@@ -34,6 +35,9 @@ struct Comparison {
   std::vector<ComparedRow> rows;
   std::vector<std::string> notes;
   Provenance provenance;
+
+  /// Whether a stop came before any row.
+  bool is_stopped() const;
 };
 
 /// What the errors of some rows come to. Those without a prediction are only counted.
@@ -56,6 +60,9 @@ struct ComparisonView {
 /// "transport,op" as a view's `by`; "": transport, memory_path, ranks, op, algo and proto, and
 /// launch if the rows say it. Throws InputError: no such column, one given twice.
 std::vector<std::string> class_columns(const std::string& text, const MeasuredTable& table);
+
+/// "2-11, 22": the lines of rows that a stop came before; of many ranges the first few.
+std::string lines_stopped(const Comparison& comparison);
 
 /// The rows that count under a view.
 RowPointers counted_rows(const Comparison& comparison, const ComparisonView& view);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "sim/base/quantity.hpp"
@@ -132,6 +133,13 @@ constexpr std::array kComparisonFields{
                     [](const Viewed& v) -> Json { return v.comparison.measured_digest; }},
     ComparisonField{{"rows", "list", "", "every row of the table, in its order"},
                     [](const Viewed& v) { return rows_json(v.comparison); }},
+    ComparisonField{{"incomplete", "whole number", "if it was stopped early",
+                     "rows that are missing; their `reason` says so"},
+                    [](const Viewed& v) {
+                      const auto missing =
+                          std::ranges::count_if(v.comparison.rows, &ComparedRow::is_stopped);
+                      return missing == 0 ? Json() : Json(missing);
+                    }},
     ComparisonField{{"summary", "map", "", "of all rows, with --drop-stalls of all but the stalls"},
                     [](const Viewed& v) { return summary_json(v); }},
     ComparisonField{{"summary_with_stalls", "map", "with --drop-stalls", "of all rows"},

@@ -155,6 +155,12 @@ class Progress(StopTest):
                                  "wire.cable_length=1 m,2 m,3 m,4 m,5 m,6 m,7 m,8 m,9 m", "--threads", "1", seconds=4)
         self.assertRegex(shown, r"\d+ of 45 points, \d+ s, about \d+(\.\d)? (s|min|h) left\x1b\[K")
 
+    def test_a_comparison_too(self):
+        (self.here / "m.csv").write_text(Compare.HEAD + Compare.ROW.format(8, 50) + Compare.ROW.format(8 << 30, 60000))
+        shown = self.on_terminal("compare", "m.csv", *Compare.MACHINE, seconds=6)
+        self.assertRegex(shown, r"1 of 2 rows, \d+ s")
+        self.assertRegex(shown, r"\r\x1b\[Kstopped: [^\r\n]+\r?\n\Z")
+
     def test_a_pipe_sees_nothing(self):
         self.assertEqual(weft("run", TINY, cwd=self.here).stderr, b"")
 
@@ -189,6 +195,62 @@ class Sweep(StopTest):
         self.assertEqual(process.returncode, 130)
         self.assertRegex(err, rb"\Astopped: by a signal: 1 of 2 grid points are not run yet .*--csv FILE")
         self.assertIn(b"stopped before it was run", out)
+
+
+class Compare(StopTest):
+    ROW = "net,gdr,248,31,allreduce,Ring,Simple,{},{}\n"
+    MACHINE = ("--machine", "../../topologies/hgx-h100-8nic.yaml", "--set", "network.kind=leaf-spine", "--set",
+               "network.ports=64", "--set", "nccl.decisions=simple", "--threads", "1")
+    HEAD = "transport,memory_path,ranks,hosts,op,algo,proto,bytes,us\n"
+
+    def setUp(self):
+        super().setUp()
+        (self.here / "m.csv").write_text(self.HEAD + self.ROW.format(8, 50) + self.ROW.format(8 << 30, 60000)
+                                         + self.ROW.format(16 << 30, 120000))
+
+    def stopped(self, run, by):
+        self.assertEqual((run.returncode, run.stderr.decode()),
+                         (130, f"stopped: {by}: 2 of 3 rows are not predicted yet; to go on, compare a table of these "
+                               "alone (lines 3-4)\n"))
+        self.assertIn("# not predicted: 2 (lines 3-4): stopped before it was run\n", run.stdout.decode())
+        self.assertIn("# total: 1 rows, ", run.stdout.decode())
+
+    def test_a_time_limit_keeps_the_rows_that_are_done(self):
+        run = weft("compare", "m.csv", *self.MACHINE, "--time-limit", "6s", "--json", "out.json", "--expect",
+                   "not_predicted<=0", cwd=self.here)
+        self.stopped(run, "after --time-limit 6s")
+        answer = json.loads((self.here / "out.json").read_text())
+        self.assertEqual(answer["incomplete"], 2)
+        self.assertEqual([row.get("reason") for row in answer["rows"]], [None] + 2 * ["stopped before it was run"])
+        (self.here / "m.csv").write_text(self.HEAD + self.ROW.format(8, 50))
+        whole = json.loads(self.ok("compare", "m.csv", *self.MACHINE, "--json", "-"))
+        self.assertEqual(whole["rows"], answer["rows"][:1])
+        self.assertNotIn("incomplete", whole)
+
+    def test_a_signal_keeps_the_rows_that_are_done(self):
+        process = self.start("compare", "m.csv", *self.MACHINE)
+        time.sleep(6)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=LIMIT_S)
+        self.stopped(subprocess.CompletedProcess([], process.returncode, out, err), "by a signal")
+
+    def test_nothing_done_is_nothing_written(self):
+        run = weft("compare", "m.csv", *self.MACHINE, "--time-limit", "1ms", "--json", "out.json", cwd=self.here)
+        self.assertEqual((run.returncode, run.stdout), (130, b""))
+        self.assertEqual(run.stderr.decode(), "stopped: after --time-limit 1ms before any row was predicted; nothing is "
+                                              "written. Compare a table of fewer rows, or of smaller sizes\n")
+        self.assertFalse((self.here / "out.json").exists())
+
+
+class Step(StopTest):
+    def test_a_smaller_question_is_named(self):
+        for command, scenario, smaller in (
+                ("step", "steps/llama-70b.yaml", "a step of fewer layers, micro-batches or nodes (parallel: data)"),
+                ("traffic", "traffic/experts.yaml", "fewer nodes, or an estimate (--estimate)")):
+            run = weft(command, f"../../scenarios/{scenario}", "--time-limit", "1ms", cwd=self.here)
+            self.assertEqual((run.returncode, run.stdout), (130, b""))
+            self.assertRegex(run.stderr.decode(), "before any memory path was finished; nothing is written. Ask for "
+                                                  + re.escape(smaller) + "\n\\Z")
 
 
 if __name__ == "__main__":

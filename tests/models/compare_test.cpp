@@ -41,6 +41,47 @@ double time_of(const std::string& row, const std::string& topology,
   return parse_number(outcome(row, topology, settings)).value();
 }
 
+TEST(Compare, KeepsTheRowsBeforeAStopAndTellsHowFarItIs) {
+  const MeasuredTable table = parse_measured(std::string(kHead) +
+                                                 "nvlink,,1,2,0,0,0,Tree,LL,3,allreduce,4096,10\n"
+                                                 "nvlink,,1,2,0,0,0,Tree,LL,3,allreduce,65536,20\n"
+                                                 "nvlink,,1,2,0,0,0,Ring,LL,3,allreduce,4096,10\n"
+                                                 "net,gdr,2,2,0,0,0,auto,auto,0,write_bw,4096,10\n"
+                                                 "net,gdr,2,2,0,0,0,auto,auto,0,write_bw,8192,10\n"
+                                                 "nvlink,,1,64,0,0,0,Ring,LL,3,allreduce,4096,10\n",
+                                             "m.csv");
+  const ParamCatalog catalog = make_catalog();
+  const TopologySpec machine = read_topology(shipped("topologies/hgx-h100-8nic.yaml"), catalog);
+  const auto outcomes = [&](std::size_t stop_after) {
+    Stop stop;
+    PredictOptions options;
+    options.threads = 1;
+    options.stop = &stop;
+    std::vector<std::size_t> told;
+    double last_share = 0;
+    options.on_progress = [&](const RunProgress& p) {
+      told.push_back(p.rows_done);
+      EXPECT_EQ(p.rows, 6);
+      last_share = p.work_done / p.work;
+      if (p.rows_done >= stop_after) stop.request();
+    };
+    const Comparison c = compare(table, machine, options, catalog);
+    EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+    EXPECT_EQ(last_share == 1, !c.is_stopped());
+    std::string out;
+    for (const ComparedRow& row : c.rows) {
+      out += row.predicted ? 'p' : row.is_stopped ? 's' : 'n';
+      EXPECT_EQ(row.is_stopped, row.not_predicted == "stopped before it was run");
+    }
+    return out + ' ' + lines_stopped(c);
+  };
+  EXPECT_EQ(outcomes(100), "pppppn ");
+  EXPECT_EQ(outcomes(1), "psssss 3-7");
+  EXPECT_EQ(outcomes(3), "pppsss 5-7");
+  EXPECT_EQ(outcomes(4), "ppppss 6-7");
+  EXPECT_EQ(outcomes(0), "ssssss 2-7");
+}
+
 TEST(Compare, RunsARowAsItWasMeasured) {
   const Comparison c = compared(
       "nvlink,,1,2,0,0,0,Tree,LL,3,allreduce,4096,10\n"
