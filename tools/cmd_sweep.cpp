@@ -251,17 +251,15 @@ Sweep make_sweep(const SweepArguments& arguments, const Outputs& outputs,
   return sweep;
 }
 
-/// Where the whole grid is asked of two nodes. Other workloads are of the nodes that they have.
-void say_scale(const Sweep& sweep) {
-  if (sweep.scenario.op.empty()) return;
-  std::string note;
-  for (std::size_t point = 0; point < sweep.points.size(); ++point) {
-    std::vector<ScenarioSetting> settings = sweep.scenario.set;
-    for (ScenarioSetting& s : settings_at(sweep, point)) settings.push_back(std::move(s));
-    note = scale_note(settings, nodes_of(sweep.scenario, settings, sweep.topology.nodes));
-    if (note.empty()) return;
+/// Where the whole grid is asked of two nodes.
+void say_scale(const Sweep& sweep, const Blocks& done) {
+  std::vector<std::string> keys;
+  for (const SweepAxis& axis : sweep.axes) keys.push_back(axis.key);
+  for (const auto* settings : {&sweep.options.set, &sweep.scenario.set}) {
+    for (const ScenarioSetting& s : *settings) keys.push_back(s.key);
   }
-  std::cerr << "note: " << note << '\n';
+  const std::string note = scale_note(keys, rows_of(sweep, done));
+  if (!note.empty()) std::cerr << "note: " << note << '\n';
 }
 
 void write_table(const Sweep& sweep, const std::vector<std::size_t>& points, const Blocks& done,
@@ -290,7 +288,7 @@ void judge(const Sweep& sweep, const std::vector<std::size_t>& points, const Blo
     throw InputError(fmt::format("{} of {} grid points were refused; the column not_run says why",
                                  refused, points.size()));
   }
-  say_scale(sweep);
+  say_scale(sweep, done);
 }
 
 /// Puts the shards' tables together. What is there already stays, so that it may be done again.

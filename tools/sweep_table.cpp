@@ -172,6 +172,31 @@ Block refused_block(const Sweep& sweep, std::size_t point, const std::string& wh
   return {{line(sweep, point, Cells(csv_header(sweep.rows_of()).size()), why)}, true};
 }
 
+std::vector<ResultRow> rows_of(const Sweep& sweep, const Blocks& blocks) {
+  const std::size_t op = column(sweep, "op");
+  const std::size_t ranks = column(sweep, "ranks");
+  const std::size_t nodes = column(sweep, "nodes");
+  const std::size_t algo = column(sweep, "algo");
+  const std::size_t time = column(sweep, "time_us");
+  const auto count = [](const std::string& cell) {
+    return static_cast<std::uint32_t>(parse_number(cell).value_or(0));
+  };
+  std::vector<ResultRow> out;
+  for (const SweepPoint& point : sweep.points) {
+    const auto block = blocks.find(point.digest);
+    if (block == blocks.end()) continue;
+    for (const Cells& cells : block->second.rows) {
+      if (cells[time].empty()) continue;
+      ResultRow& row = out.emplace_back();
+      row.op = cells[op];
+      row.ranks = count(cells[ranks]);
+      row.nodes = count(cells[nodes]);
+      row.algo = cells[algo];
+    }
+  }
+  return out;
+}
+
 std::string lines_of(const Block& block) {
   std::string out;
   for (const Cells& row : block.rows) out += csv_line(row);

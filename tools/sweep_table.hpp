@@ -44,6 +44,8 @@ using Blocks = std::map<std::string, Block>;
 /// The lines of a point that was run, and of one that was refused.
 Block block_of(const Sweep& sweep, std::size_t point, const RunResult& result);
 Block refused_block(const Sweep& sweep, std::size_t point, const std::string& why);
+/// What ran in the blocks' rows, and where: operation, ranks, nodes, algorithm; nothing else.
+std::vector<ResultRow> rows_of(const Sweep& sweep, const Blocks& blocks);
 /// As they stand in a table, for a journal.
 std::string lines_of(const Block& block);
 

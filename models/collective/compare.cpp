@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "models/collective/joint_progress.hpp"
+#include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/tool_rows.hpp"
 #include "models/wire/link.hpp"
@@ -255,6 +256,8 @@ class Gathered {
     left_to_options_.insert(left_to_options.begin(), left_to_options.end());
     ++results_;
     for (const std::string& note : std::set(result.notes.begin(), result.notes.end())) {
+      // What was measured is no question of scale.
+      if (note.find(kOfTwoNodes) != std::string::npos) continue;
       ++notes_[note];
     }
     for (const ProvenanceParam& p : result.provenance.params) {

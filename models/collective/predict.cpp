@@ -434,9 +434,6 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   std::vector<RowTask> tasks = tasks_of(op, sizes, memory_paths, result.notes);
   if (decided_.simple) add_unread_notes(asked_.env, asked_.settings, params_, result.notes);
   add_forced_note(params_, is_point_to_point(op), result.notes);
-  if (std::string note = scale_note(asked_.settings, fabric_.nodes()); !note.empty()) {
-    result.notes.push_back(std::move(note));
-  }
   refuse_no_choice(schedules_, tasks, asked_.settings, asked_.env_place);
   Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_,
                   options_.stop);
@@ -471,6 +468,9 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   std::atomic<bool> has_drawn =
       options_.fidelity == Fidelity::kFluid && machine_.routing().decides(fabric_);
   run_tasks(ready, tasks, has_drawn, result);
+  if (std::string note = scale_note(setting_keys(asked_.settings), result.rows); !note.empty()) {
+    result.notes.push_back(std::move(note));
+  }
   add_seed_note(asked_.settings, has_drawn, result.notes);
   if (!decided_.simple) add_nvls_channels_note(params_, result.rows, result.notes);
   result.verdict = verdict(result.rows);

@@ -1,13 +1,54 @@
 #include "models/collective/scale_note.hpp"
 
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/operation.hpp"
 #include "sim/base/quantity.hpp"
 
 namespace weft {
 namespace {
 
-/// Whether a setting changes how many NICs there are or what joins them.
-bool is_of_scale(const ScenarioSetting& setting) {
-  return setting.key == "nic.count" || setting.key.starts_with("network.");
+/// Whether a parameter says what NICs there are, what each carries, or what joins them; of some
+/// NICs alone ("nic3@0.trained_width"), too.
+bool is_of_scale(std::string_view key) {
+  if (key.starts_with("network.") || key == "wire.rate") return true;
+  if (!key.starts_with("nic")) return false;
+  const char next = key.size() > 3 ? key[3] : '\0';
+  return next == '.' || next == '@' || std::isdigit(static_cast<unsigned char>(next)) != 0;
+}
+
+/// What more nodes change for what runs, in a clause each.
+std::vector<std::string> what_more_change(std::string_view key,
+                                          const std::vector<ResultRow>& rows) {
+  const auto any = [&rows](const auto& holds) { return std::ranges::any_of(rows, holds); };
+  std::vector<std::string> out;
+  if (any([](const ResultRow& row) { return row.algo.ends_with("Tree"); })) {
+    out.emplace_back(
+        "between two a tree sends each byte out of a node once, but a node inside a larger tree "
+        "sends it to two children and a parent, so that each NIC carries twice as much and the "
+        "network decides sooner");
+  }
+  if (any([](const ResultRow& row) {
+        return row.op == op_name(Op::kAllToAll) && row.ranks > row.nodes;
+      })) {
+    out.emplace_back(
+        "between two about half of an all-to-all's bytes stay inside a node, between many hardly "
+        "any, so that each NIC carries nearly twice as much");
+  }
+  if (any([](const ResultRow& row) { return row.algo == "Ring"; })) {
+    out.emplace_back(
+        "a ring asks about as much of each NIC between more nodes, but takes more steps, whose "
+        "latencies add up");
+  }
+  if (key.starts_with("network.")) {
+    out.emplace_back("two nodes load few of the links that more of them share");
+  }
+  return out;
 }
 
 }  // namespace
@@ -22,17 +63,21 @@ std::uint32_t nodes_of(const Scenario& scenario, const std::vector<ScenarioSetti
   return nodes;
 }
 
-std::string scale_note(const std::vector<ScenarioSetting>& settings, std::uint32_t nodes) {
-  if (nodes != 2) return "";
-  for (const ScenarioSetting& s : settings) {
-    if (!is_of_scale(s)) continue;
-    return s.key +
-           " is asked of two nodes, which say little of more: between two a tree sends each byte "
-           "out of a node once, but a node inside a larger tree sends it to two children and a "
-           "parent, so that each NIC carries twice as much and the network decides sooner; ask "
-           "with --set nodes=4 or more";
-  }
-  return "";
+std::string scale_note(const std::vector<std::string>& keys, const std::vector<ResultRow>& rows) {
+  const auto is_of_two = [](const ResultRow& row) { return row.nodes == 2; };
+  if (rows.empty() || !std::ranges::all_of(rows, is_of_two)) return "";
+  const auto key = std::ranges::find_if(keys, is_of_scale);
+  if (key == keys.end()) return "";
+  const std::vector<std::string> changes = what_more_change(*key, rows);
+  if (changes.empty()) return "";
+  return fmt::format("{} {}, which say little of more: {}; ask with --set nodes=4 or more", *key,
+                     kOfTwoNodes, fmt::join(changes, "; "));
+}
+
+std::vector<std::string> setting_keys(const std::vector<ScenarioSetting>& settings) {
+  std::vector<std::string> out;
+  for (const ScenarioSetting& s : settings) out.push_back(s.key);
+  return out;
 }
 
 }  // namespace weft

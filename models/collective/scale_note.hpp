@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/input/scenario.hpp"
+#include "sim/result/run_result.hpp"
 
 namespace weft {
 
@@ -12,8 +13,15 @@ namespace weft {
 std::uint32_t nodes_of(const Scenario& scenario, const std::vector<ScenarioSetting>& settings,
                        std::uint32_t fallback = 1);
 
-/// What to know where a question of scale (how many NICs, what network) is asked of two nodes; ""
-/// where it is not.
-std::string scale_note(const std::vector<ScenarioSetting>& settings, std::uint32_t nodes);
+/// What each scale note has.
+inline constexpr const char* kOfTwoNodes = "is asked of two nodes";
+
+/// What to know where parameters of scale (how many NICs, what they carry, what network) are asked
+/// about and all rows are of two nodes, by what runs in these; "" where that says as much of more
+/// nodes. `keys`: what was set, swept or moved; the note names the first one of scale.
+std::string scale_note(const std::vector<std::string>& keys, const std::vector<ResultRow>& rows);
+
+/// The keys of settings, for that.
+std::vector<std::string> setting_keys(const std::vector<ScenarioSetting>& settings);
 
 }  // namespace weft

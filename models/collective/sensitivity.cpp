@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/collective/notes.hpp"
+#include "models/collective/scale_note.hpp"
 #include "sim/base/parallel.hpp"
 
 namespace weft {
@@ -293,6 +294,28 @@ void add_effects(const std::vector<Variant>& variants, const std::vector<Outcome
   }
 }
 
+/// Where what a parameter of scale does was asked of two nodes, unless the run's notes say so.
+void add_scale_note(Sensitivity& out) {
+  constexpr double kMatters = 0.01;  // an elasticity or a change
+  std::vector<std::string> keys;
+  std::vector<ResultRow> rows;
+  for (const RowEffects& row : out.rows) {
+    rows.push_back(row.row);
+    for (const Effect& e : row.numbers) {
+      if (std::abs(*e.elasticity) >= kMatters) keys.push_back(out.params[e.param].key);
+    }
+    for (const Effect& e : row.words) {
+      if (std::abs(e.change) >= kMatters) keys.push_back(out.params[e.param].key);
+    }
+  }
+  const auto says_so = [](const std::string& note) {
+    return note.find(kOfTwoNodes) != std::string::npos;
+  };
+  std::string note = scale_note(keys, rows);
+  if (note.empty() || std::ranges::any_of(out.notes, says_so)) return;
+  out.notes.push_back(std::move(note));
+}
+
 }  // namespace
 
 Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
@@ -316,6 +339,7 @@ Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
   out.is_stopped = std::any_of(outcomes.begin(), outcomes.end(),
                                [](const Outcome& o) { return o.why_not == kStoppedBefore; });
   out.notes = std::move(run.notes);
+  add_scale_note(out);
   out.provenance = std::move(run.provenance);
   return out;
 }

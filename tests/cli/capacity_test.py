@@ -225,19 +225,51 @@ class Shards(CapacityTest):
 class TwoNodes(CapacityTest):
     NOTE = "is asked of two nodes, which say little of more"
 
+    def said(self, scenario, *settings):
+        """The notes of scale, less the key that they name."""
+        notes = self.result(scenario, *(a for s in settings for a in ("--set", s)))["notes"]
+        return [note for note in notes if self.NOTE in note]
+
     def test_a_question_of_scale_that_is_asked_of_two_nodes_is_told_so(self):
-        for key in ("nic.count=4", "network.kind=one-switch"):
-            notes = self.result(FAST, "--set", "nodes=2", "--set", key)["notes"]
-            self.assertEqual([n.startswith(key.split("=")[0] + " " + self.NOTE) for n in notes if self.NOTE in n], [True])
-        for settings in (("nodes=4", "nic.count=4"), ("nodes=2", "wire.mtu=1024")):
-            notes = self.result(FAST, *(a for s in settings for a in ("--set", s)))["notes"]
-            self.assertFalse([n for n in notes if self.NOTE in n])
+        for key in ("nic.count=4", "network.kind=one-switch", "nic.rate=200 Gb/s", "wire.rate=200 Gb/s",
+                    "nic.pcie_gen=4", "nic0.trained_width=8", "nic0@1.trained_width=8"):
+            with self.subTest(key):
+                note, = self.said(FAST, "nodes=2", key)
+                self.assertTrue(note.startswith(key.split("=")[0] + " " + self.NOTE), note)
+        for settings in (("nodes=4", "nic.count=4"), ("nodes=2", "wire.mtu=1024"), ("nodes=1", "nic.rate=200 Gb/s")):
+            self.assertEqual(self.said(FAST, *settings), [])
+
+    def test_it_speaks_of_what_runs(self):
+        tree, ring, all_to_all = "sends it to two children", "a ring asks about as much", "an all-to-all's bytes stay"
+        links = "two nodes load few of the links"
+        (self.here / "all-to-all.yaml").write_text((self.here / FAST).read_text().replace("allreduce", "alltoall"))
+        for scenario, settings, words in (
+                (FAST, ["nccl.algo=Tree", "nic.rate=200 Gb/s"], {tree}),
+                (FAST, ["nccl.algo=Ring", "nic.rate=200 Gb/s"], {ring}),
+                (FAST, ["nccl.algo=Ring", "network.kind=one-switch"], {ring, links}),
+                ("all-to-all.yaml", ["nic.rate=200 Gb/s"], {all_to_all}),
+                ("all-to-all.yaml", ["network.kind=one-switch", "gpu.count=1"], {links})):
+            with self.subTest(settings=settings, scenario=scenario):
+                note, = self.said(scenario, "nodes=2", *settings)
+                self.assertEqual({part for part in (tree, ring, all_to_all, links) if part in note}, words)
+        # One GPU a node sends all of it to the other node, as to more.
+        self.assertEqual(self.said("all-to-all.yaml", "nodes=2", "gpu.count=1", "nic.rate=200 Gb/s"), [])
 
     def test_and_so_is_a_sweep_of_it(self):
-        run = weft("sweep", FAST, "--set", "nodes=2", "--set", "nic.count=4,8", cwd=self.here)
-        self.assertEqual(run.returncode, 0)
-        self.assertRegex(run.stderr.decode(), r"\Anote: nic.count " + self.NOTE + r"[^\n]*\n\Z")
-        self.ok("sweep", FAST, "--set", "nodes=2,4", "--set", "nic.count=4,8")
+        for axis in ("nic.count=4,8", "nic.rate=200 Gb/s,400 Gb/s"):
+            run = weft("sweep", FAST, "--set", "nodes=2", "--set", axis, cwd=self.here)
+            self.assertEqual(run.returncode, 0)
+            self.assertRegex(run.stderr.decode(), rf"\Anote: {axis.split('=')[0]} " + self.NOTE + r"[^\n]*\n\Z")
+            self.ok("sweep", FAST, "--set", "nodes=2,4", "--set", axis)
+
+    def test_and_what_the_answer_hangs_on(self):
+        (self.here / "wire.yaml").write_text(FAST_TEXT.replace("hgx-h100-8nic", "hgx-h100-4nic"))  # which its wires limit
+        asked = ("sensitivity", "wire.yaml", "--size", "256M", "--params", "wire.rate,nccl.launch_simple")
+        self.assertRegex(self.ok(*asked, "--set", "nodes=2"), "# note: wire.rate " + self.NOTE)
+        self.assertNotIn(self.NOTE, self.ok(*asked, "--set", "nodes=4"))
+        self.assertNotIn(self.NOTE, self.ok(*asked[:-1], "nccl.launch_simple", "--set", "nodes=2"))
+        text = self.ok(*asked, "--set", "nodes=2", "--set", "nic.count=2")
+        self.assertEqual(text.count(self.NOTE), 1)
 
     def test_a_nic_carries_twice_as_much_between_more_nodes(self):
         """What the note says, of a tree: bytes out of the busiest NIC."""
