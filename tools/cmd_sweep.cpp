@@ -19,6 +19,7 @@
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/parallel.hpp"
+#include "sim/base/quantity.hpp"
 #include "sim/base/random.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
@@ -42,6 +43,7 @@ struct SweepArguments {
   std::string csv{"-"};
   std::string prices;
   bool pareto{false};
+  std::string tolerance;
   std::string shard;
   unsigned merge{0};
   std::string time_limit;
@@ -80,6 +82,17 @@ Shard parse_shard(const std::string& text) {
     }
   }
   throw InputError("--shard '" + text + "': write I/N, the I-th of N shards, such as 3/8");
+}
+
+/// What shifts of queues' phases alone may change, as models/collective/sensitivity.md has it.
+constexpr double kTolerance = 0.02;
+
+double tolerance_of(const SweepArguments& arguments) {
+  if (arguments.tolerance.empty()) return kTolerance;
+  if (!arguments.pareto) throw InputError("--tolerance: is of --pareto");
+  const auto share = parse_number(arguments.tolerance);
+  if (share && *share >= 0 && *share < 1) return *share;
+  throw InputError("--tolerance '" + arguments.tolerance + "': write a share from 0 to below 1");
 }
 
 /// What the command line and the scenario set at a point.
@@ -243,6 +256,7 @@ Sweep make_sweep(const SweepArguments& arguments, const Outputs& outputs,
   check_axes(sweep);
   sweep.has_prices = prices.has_value();
   sweep.has_front = arguments.pareto;
+  sweep.tolerance = tolerance_of(arguments);
   try {
     if (prices) sweep.totals = totals_of(sweep, *prices);
   } catch (const Stopped&) {
@@ -251,8 +265,9 @@ Sweep make_sweep(const SweepArguments& arguments, const Outputs& outputs,
   return sweep;
 }
 
-/// Where the whole grid is asked of two nodes.
+/// Where the whole grid is asked of two nodes. Other workloads are of the nodes that they have.
 void say_scale(const Sweep& sweep, const Blocks& done) {
+  if (sweep.scenario.op.empty()) return;
   std::vector<std::string> keys;
   for (const SweepAxis& axis : sweep.axes) keys.push_back(axis.key);
   for (const auto* settings : {&sweep.options.set, &sweep.scenario.set}) {
@@ -289,6 +304,11 @@ void judge(const Sweep& sweep, const std::vector<std::size_t>& points, const Blo
                                  refused, points.size()));
   }
   say_scale(sweep, done);
+  if (sweep.has_front && sweep.tolerance > 0 && points.size() == sweep.points.size()) {
+    std::cerr << fmt::format(
+        "note: pareto: times that differ by {} % or less count as equal (--tolerance)\n",
+        format_number(sweep.tolerance * 100));
+  }
 }
 
 /// Puts the shards' tables together. What is there already stays, so that it may be done again.
@@ -370,6 +390,9 @@ void add_sweep_command(CommandLine& line) {
               "what parts cost, YAML (scenarios/README.md): adds the columns cost and power_kW")
       .flag("--pareto", arguments->pareto,
             "mark the rows of which none is faster for as much cost, nor as fast for less")
+      .option("--tolerance", arguments->tolerance,
+              "of --pareto: times that differ by this share or less count as equal; unless given "
+              "0.02, which the model does not tell apart")
       .option("--shard", arguments->shard,
               "I/N: only the I-th of N shards of the points, into FILE.I-of-N of --csv FILE")
       .option("--merge", arguments->merge, "N: put the tables of N shards together into --csv FILE",

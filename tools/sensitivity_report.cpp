@@ -7,6 +7,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/base/quantity.hpp"
 #include "sim/report/text.hpp"
@@ -219,12 +220,29 @@ std::string assumed_text(const Sensitivity& sensitivity) {
          (unknown.empty() ? "" : unknown + '\n');
 }
 
+/// Parameters of which both more and less is better, or worse, as no limit has it.
+std::string phases_text(const Sensitivity& sensitivity) {
+  std::set<std::string> keys;
+  for (const RowEffects& row : sensitivity.rows) {
+    for (const Effect& e : row.numbers) {
+      if (e.down * e.up >= 0 || std::min(std::abs(e.down), std::abs(e.up)) < kMatters) continue;
+      keys.insert(sensitivity.params[e.param].key);
+    }
+  }
+  if (keys.empty()) return "";
+  return fmt::format(
+      "# down and up have opposite signs, which no limit does but messages that meet in other "
+      "phases (up to 2 % of the time): {}; --step 0.1 tells more\n",
+      fmt::join(keys, ", "));
+}
+
 }  // namespace
 
 std::string sensitivity_text(const Sensitivity& sensitivity) {
   std::string out;
   for (const RowEffects& row : sensitivity.rows) out += row_text(row, sensitivity);
   out += assumed_text(sensitivity);
+  out += phases_text(sensitivity);
   std::size_t zeros = 0;
   for (const NotMoved& n : sensitivity.not_moved) {
     const MovedParam& param = sensitivity.params[n.param];

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
 #include "tools/not_run.hpp"
+#include "tools/pareto.hpp"
 
 namespace weft {
 namespace {
@@ -138,12 +137,12 @@ void mark_front(const Sweep& sweep, std::vector<Cells>& rows) {
     classes[key].push_back(i);
   }
   for (const auto& [key, of_class] : classes) {
-    std::vector<std::pair<double, double>> all;
+    std::vector<TimeAndCost> all;
     for (const std::size_t i : of_class) {
-      all.emplace_back(-parse_number(rows[i][time]).value_or(0),
-                       parse_number(rows[i][cost]).value_or(0));
+      all.push_back(
+          {parse_number(rows[i][time]).value_or(0), parse_number(rows[i][cost]).value_or(0)});
     }
-    const std::vector<bool> is_on_it = pareto_front(all);
+    const std::vector<bool> is_on_it = pareto_front(all, sweep.tolerance);
     for (std::size_t k = 0; k < all.size(); ++k)
       rows[of_class[k]][front] = is_on_it[k] ? "yes" : "no";
   }
@@ -275,29 +274,6 @@ std::string sweep_table(const Sweep& sweep, const std::vector<std::size_t>& poin
   if (sweep.has_front && is_all) mark_front(sweep, rows);
   std::string out = csv_line(header(sweep));
   for (const Cells& row : rows) out += csv_line(row);
-  return out;
-}
-
-std::vector<bool> pareto_front(const std::vector<std::pair<double, double>>& benefits_and_costs) {
-  std::vector<std::size_t> order(benefits_and_costs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto benefit = [&](std::size_t i) { return benefits_and_costs[i].first; };
-  const auto cost = [&](std::size_t i) { return benefits_and_costs[i].second; };
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::tuple(cost(a), -benefit(a), a) < std::tuple(cost(b), -benefit(b), b);
-  });
-  std::vector<bool> out(order.size(), false);
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
-  double most = kNone;  // of what costs less, or the same and was seen before
-  double its_cost = kNone;
-  for (const std::size_t i : order) {
-    const bool is_equal = benefit(i) == most && cost(i) == its_cost;
-    if (benefit(i) > most || is_equal) out[i] = true;
-    if (benefit(i) > most) {
-      most = benefit(i);
-      its_cost = cost(i);
-    }
-  }
   return out;
 }
 

@@ -27,6 +27,7 @@ struct Sweep {
   bool has_prices{false};                          ///< the table then has what each point costs
   std::vector<std::optional<BillTotal>> totals{};  ///< by point; absent where it cannot be built
   bool has_front{false};                           ///< and which rows are on the Pareto front
+  double tolerance{0};  ///< of the front: times that differ by this share or less are equal
 
   /// What its rows are of.
   RowsOf rows_of() const;
@@ -59,9 +60,5 @@ Blocks read_sweep_table(const Sweep& sweep, const std::string& file);
 /// and that the readers above leave out. `is_all`: the front is marked.
 std::string sweep_table(const Sweep& sweep, const std::vector<std::size_t>& points,
                         const Blocks& blocks, bool is_all);
-
-/// Of each pair of a benefit and a cost, whether none of the others has as much for less or more
-/// for as much.
-std::vector<bool> pareto_front(const std::vector<std::pair<double, double>>& benefits_and_costs);
 
 }  // namespace weft

@@ -1,7 +1,6 @@
 #include "models/collective/scale_note.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -13,13 +12,10 @@
 namespace weft {
 namespace {
 
-/// Whether a parameter says what NICs there are, what each carries, or what joins them; of some
-/// NICs alone ("nic3@0.trained_width"), too.
+/// Whether a parameter says what NICs there are, what each carries, or what joins them. (Of some
+/// NICs alone, "nic3.trained_width", it is a fault that a machine has.)
 bool is_of_scale(std::string_view key) {
-  if (key.starts_with("network.") || key == "wire.rate") return true;
-  if (!key.starts_with("nic")) return false;
-  const char next = key.size() > 3 ? key[3] : '\0';
-  return next == '.' || next == '@' || std::isdigit(static_cast<unsigned char>(next)) != 0;
+  return key.starts_with("nic.") || key.starts_with("network.") || key == "wire.rate";
 }
 
 /// What more nodes change for what runs, in a clause each.

@@ -339,7 +339,7 @@ Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
   out.is_stopped = std::any_of(outcomes.begin(), outcomes.end(),
                                [](const Outcome& o) { return o.why_not == kStoppedBefore; });
   out.notes = std::move(run.notes);
-  add_scale_note(out);
+  if (!scenario.op.empty()) add_scale_note(out);  // others are of the nodes that they have
   out.provenance = std::move(run.provenance);
   return out;
 }

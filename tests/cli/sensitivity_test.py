@@ -4,6 +4,7 @@
     sensitivity_test.py WEFT SOURCE_DIR [-v] [TEST...]
 """
 import json
+import re
 import math
 
 import cli_test
@@ -91,6 +92,16 @@ class Sensitivity(CliTest):
             self.assertAlmostEqual(number["down"], 1, delta=0.01)
             self.assertAlmostEqual(number["up"], 0, delta=0.01)
             self.assertAlmostEqual(number["elasticity"], 0.5, delta=0.01)
+
+    def test_slopes_of_opposite_signs_are_named(self):
+        (self.here / "short.yaml").write_text(
+            "scenario: short\ntopology: ../../topologies/hgx-h100-4nic.yaml\nnodes: 2\nmemory_paths: [gdr]\n"
+            "workload: {op: allreduce, algo: Ring, sizes: [1 MiB]}\n")
+        asked = ("short.yaml", "--params", "gpu.sm_load_latency,nccl.work_ll128,nccl.proxy_poll,wire.rate")
+        opposite = {p["key"] for p in self.asked(*asked)["results"][0]["parameters"]
+                    if p["down"] * p["up"] < 0 and min(abs(p["down"]), abs(p["up"])) >= 0.01}
+        named = re.findall(r"^# down and up have opposite signs, [^:]+: ([^;]+);", self.ok("sensitivity", *asked), re.M)
+        self.assertEqual(set(", ".join(named).split(", ")) - {""}, opposite)
 
     def test_words_are_tried_in_the_place_of_the_one_that_holds(self):
         result, = self.asked(WIRE, "--params", "wire.kind")["results"]

@@ -170,7 +170,8 @@ set: {nccl.launch: graph, nccl.host_launch: 50 us}
         return marks
 
     def test_the_front_is_of_the_least_time(self):
-        priced = ("--set", "network.kind=leaf-spine", "--set", "network.ports=64", "--prices", "prices.yaml", "--pareto")
+        priced = ("--set", "network.kind=leaf-spine", "--set", "network.ports=64", "--prices", "prices.yaml", "--pareto",
+                  "--tolerance", "0")
         # Of the second job, within a leaf, uplinks are no bottleneck.
         (self.here / "jobs.yaml").write_text(JOBS.replace('"0,2"', '"0,40"').replace('"1,3"', "1-2").replace("nodes: 4", "nodes: 64"))
         for scenario, of, axis in (("step.yaml", (), "wire.rate=200 Gb/s,400 Gb/s"),
@@ -210,11 +211,12 @@ class Sensitivity(WorkloadsTest):
 
 class TimeLimit(WorkloadsTest):
     def test_nothing_done_is_nothing_written(self):
-        for command, scenario in (("step", "step.yaml"), ("traffic", "traffic.yaml")):
+        for command, scenario, smaller in (("step", "step.yaml", "a step of fewer layers, micro-batches or nodes (parallel: data)"),
+                                           ("traffic", "traffic.yaml", "fewer nodes, or an estimate (--estimate)")):
             run = weft(command, scenario, "--time-limit", "1ns", "--json", "out.json", cwd=self.here)
             self.assertEqual((run.returncode, run.stdout, run.stderr.decode()),
                              (130, b"", "stopped: after --time-limit 1ns before any memory path was finished; nothing "
-                                        "is written\n"))
+                                        f"is written. Ask for {smaller}\n"))
             self.assertFalse((self.here / "out.json").exists())
 
 
