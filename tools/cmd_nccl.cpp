@@ -32,10 +32,10 @@ struct NcclArguments {
   std::string write_topo;
 };
 
-constexpr unsigned kMostNodes = 65'536;
-// Bounds on memory: rings and trees are held in full, and as JSON each rank of a channel takes 1.6
-// KB.
-constexpr std::size_t kMostRanks = 131'072;
+constexpr unsigned kMostNodes = 1'048'576;
+// As many as weft run takes. Bounds on memory: rings and trees are held in full (0.4 GB of 131,072
+// nodes of 8 GPUs), and as JSON each rank of a channel takes 1.6 KB.
+constexpr std::size_t kMostRanks = 1'048'576;
 constexpr std::size_t kMostJsonEntries = 600'000;
 
 /// A topology in NCCL's terms, and how many nodes it is for unless the user says.

@@ -43,7 +43,7 @@ BOGUS_USAGE = (
      "--json and --write-topo cannot both go to standard output"),
     (["nccl", TOPOLOGY, "--json", "out", "--write-topo", "out"],
      "--json and --write-topo cannot both go to out"),
-    (["nccl", TOPOLOGY, "--nodes", "65536"], "524288 ranks are too many; at most 131072"),
+    (["nccl", TOPOLOGY, "--nodes", "131073"], "1048584 ranks are too many; at most 1048576"),
     (["nccl", TOPOLOGY, "--nodes", "8192", "--json", "-"],
      "--json: 65536 ranks in 16 channels are too many; at most 600000 ranks x channels"),
     (["nccl", "bogus_no_gpu.yaml"], "bogus_no_gpu.yaml: no GPU in the node"),
@@ -189,6 +189,10 @@ class Nccl(CliTest):
         self.assertEqual(excluded["NVLS"], (["AllGather", "ReduceScatter", "AllReduce"], nvls))
         self.assertEqual(excluded["Tree"], (["AllReduce"], "NCCL_ALGO=NVLS leaves it out"))
         self.assertEqual(answer["choice"], [])
+
+    def test_a_million_gpus_are_decided(self):
+        text = self.ok("nccl", TOPOLOGY, "--nodes", "131072")
+        self.assertRegex(text, r"(?m)^AllReduce: 1073741824 Bytes -> Algo \w+ proto SIMPLE ")
 
     def test_a_choice_names_the_second_fastest(self):
         text = self.ok("nccl", TOPOLOGY, "--nodes", "2")
