@@ -365,7 +365,7 @@ class Report(CliTest):
 
     def test_damaged_results_are_refused_with_one_line_or_shown(self):
         self.explain()
-        self.ok("sweep", BOTH, "--set", "nic.pcie_gen=4,5", "--csv", "sweep.csv")
+        self.ok("sweep", BOTH, "--set", "wire.mtu=1024,4096", "--csv", "sweep.csv")
         whole = [(self.here / name).read_bytes() for name in ("run.json", "explain.json", "sweep.csv")]
         for seed in range(120):
             text = whole[seed % len(whole)]
