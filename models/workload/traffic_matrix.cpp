@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "models/workload/traffic_file.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/quantity.hpp"
 #include "sim/base/random.hpp"
-#include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
 
 namespace weft {
@@ -20,14 +17,8 @@ namespace {
 
 using Kind = TrafficSpec::Kind;
 
-constexpr double kMostPairs = 16e6;
-
 [[noreturn]] void fail(const TrafficSpec& spec, const std::string& why) {
   throw InputError(spec.place, std::string(traffic_name(spec.kind)) + ": " + why);
-}
-
-[[noreturn]] void fail_pairs(const TrafficSpec& spec) {
-  fail(spec, "more than 16 million pairs of GPUs; take fewer nodes");
 }
 
 TrafficMatrix permutation(const TrafficSpec& spec, std::uint32_t ranks) {
@@ -119,11 +110,8 @@ class Router {
   std::vector<std::size_t> chosen_;  // ascending
 };
 
-TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks, const Stop* stop) {
+TrafficMatrix drawn(const TrafficSpec& spec, std::uint32_t ranks, const Stop* stop) {
   constexpr double kMostChoices = 1e8;
-  if (spec.experts % ranks != 0) {
-    fail(spec, fmt::format("{} experts are no multiple of {} ranks", spec.experts, ranks));
-  }
   if (static_cast<double>(spec.tokens) * ranks * spec.top_k > kMostChoices) {
     fail(spec, "more than 1e8 choices of experts; take fewer tokens");
   }
@@ -137,11 +125,24 @@ TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks, const Stop* s
       router.token(random, [&](std::uint32_t to) { ++tokens[to]; });
     }
     for (std::uint32_t to = 0; to < ranks; ++to) {
-      if (tokens[to] > 0) out.push_back({rank, to, spec.token_bytes * tokens[to]});
+      if (tokens[to] == 0) continue;
+      if (tokens[to] > kMostSend.count() / spec.token_bytes.count()) {
+        fail(spec, fmt::format("rank {} would send rank {} more than 4 TiB", rank, to));
+      }
+      out.push_back({rank, to, spec.token_bytes * tokens[to]});
     }
-    if (static_cast<double>(out.size()) > kMostPairs) fail_pairs(spec);
+    if (out.size() > kMostPairs) fail(spec, "more than 16 million pairs of GPUs; take fewer nodes");
   }
   return out;
+}
+
+TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks, const Stop* stop) {
+  if (spec.experts % ranks != 0) {
+    fail(spec, fmt::format("{} experts are no multiple of {} ranks", spec.experts, ranks));
+  }
+  if (spec.routing.empty()) return drawn(spec, ranks, stop);
+  return parse_traffic_routing(read_text_file(spec.routing, kMostTrafficFile), spec.routing, ranks,
+                               spec.experts, spec.token_bytes);
 }
 
 TrafficMatrix transposed(TrafficMatrix matrix) {
@@ -154,45 +155,12 @@ TrafficMatrix transposed(TrafficMatrix matrix) {
 
 }  // namespace
 
-TrafficMatrix parse_traffic_matrix(const std::string& text, const std::string& file,
-                                   std::uint32_t ranks) {
-  constexpr Bytes kMost{1LL << 42};
-  TrafficMatrix out;
-  std::uint32_t row = 0;
-  for (std::string_view rest = text; !rest.empty(); ++row) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    Place place{file, static_cast<int>(row) + 1, 1};
-    const std::vector<std::string> cells = csv_cells(line, place);
-    if (row == ranks || cells.size() != ranks) {
-      throw InputError(
-          place, fmt::format("expected {} lines of {} sizes each, one for each GPU", ranks, ranks));
-    }
-    for (std::uint32_t to = 0; to < ranks; ++to) {
-      try {
-        const Bytes bytes = parse_size(cells[to]);
-        if (bytes > kMost) throw InputError("'" + cells[to] + "' is above 4 TiB");
-        if (bytes > Bytes{0}) out.push_back({row, to, bytes});
-      } catch (const InputError& e) {
-        place.column = static_cast<int>(csv_cell_column(line, to));
-        throw InputError(place, e.what());
-      }
-    }
-  }
-  if (row != ranks) {
-    throw InputError(fmt::format("{}: {} lines; expected {}, one for each GPU", file, row, ranks));
-  }
-  return out;
-}
-
 TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks, const Stop* stop) {
   if (ranks < 2) fail(spec, "needs at least 2 GPUs");
   TrafficMatrix out;
   switch (spec.kind) {
     case Kind::kAllToAllV:
-      if (static_cast<double>(ranks) * ranks > kMostPairs) fail_pairs(spec);
-      out = parse_traffic_matrix(read_text_file(spec.matrix), spec.matrix, ranks);
+      out = parse_traffic_matrix(read_text_file(spec.matrix, kMostTrafficFile), spec.matrix, ranks);
       break;
     case Kind::kPermutation:
       out = permutation(spec, ranks);

@@ -282,7 +282,10 @@ Scenario read_scenario(const std::string& file) {
 std::vector<std::string> files_of(const Scenario& scenario) {
   std::vector<std::string> out{scenario.topology};
   if (scenario.chakra) out.push_back(scenario.chakra->groups);
-  if (scenario.traffic) out.push_back(scenario.traffic->matrix);
+  if (scenario.traffic) {
+    out.push_back(scenario.traffic->matrix);
+    out.push_back(scenario.traffic->routing);
+  }
   std::erase(out, "");
   return out;
 }

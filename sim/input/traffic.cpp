@@ -26,9 +26,17 @@ constexpr std::array kTrafficKeys{
             "alltoallv: a matrix; permutation: each rank sends to one; incast: many to one; "
             "dispatch: tokens to their experts; combine: back",
             kWords},
-    KeySpec{"matrix", "path", "none; alltoallv needs it",
-            "CSV without a head: in row r and column c what rank r sends rank c, a size; relative "
-            "to the scenario's folder"},
+    KeySpec{
+        "matrix", "path", "none; alltoallv needs it",
+        "CSV, relative to the scenario's folder: under the head `from,to,bytes` a line for each "
+        "pair of ranks that sends, bytes a size, 16 million lines at most; or without a head a "
+        "square of sizes, in row r and column c what rank r sends rank c, 16 million cells at "
+        "most"},
+    KeySpec{
+        "routing", "path", "none: drawn by `tokens`, `top_k`, `skew`, `seed`",
+        "dispatch, combine: CSV, relative to the scenario's folder, head `rank,expert,tokens`: "
+        "how many of its tokens a rank sends an expert, as a layer's router counts them; a line "
+        "for each pair, 16 million at most"},
     KeySpec{"bytes", "size", "none; permutation and incast need it", "what each sender sends"},
     KeySpec{"shift",
             "whole number",
@@ -48,7 +56,7 @@ constexpr std::array kTrafficKeys{
             kMostRanks},
     KeySpec{"tokens",
             "whole number",
-            "none; dispatch and combine need it",
+            "none; dispatch and combine need it unless `routing` stands",
             "of each rank",
             {},
             1,
@@ -56,7 +64,7 @@ constexpr std::array kTrafficKeys{
     KeySpec{"experts",
             "whole number",
             "none; dispatch and combine need it",
-            "of all ranks, as many on each",
+            "of all ranks, as many on each: e is on rank e / (experts / ranks), rounded down",
             {},
             1,
             1 << 20},
@@ -70,15 +78,15 @@ constexpr std::array kTrafficKeys{
 /// Which keys go with an op beside `op` and must stand there, or may.
 struct KeysOf {
   Kind kind;
-  std::array<std::string_view, 3> needed;
-  std::array<std::string_view, 3> allowed;
+  std::array<std::string_view, 2> needed;
+  std::array<std::string_view, 5> allowed;
 };
 constexpr std::array<KeysOf, 5> kKeysOf{
     {{Kind::kAllToAllV, {"matrix"}, {}},
      {Kind::kPermutation, {"bytes"}, {"shift", "seed"}},
      {Kind::kIncast, {"bytes"}, {"senders", "to", "stride"}},
-     {Kind::kDispatch, {"tokens", "experts", "token_bytes"}, {"top_k", "skew", "seed"}},
-     {Kind::kCombine, {"tokens", "experts", "token_bytes"}, {"top_k", "skew", "seed"}}}};
+     {Kind::kDispatch, {"experts", "token_bytes"}, {"routing", "tokens", "top_k", "skew", "seed"}},
+     {Kind::kCombine, {"experts", "token_bytes"}, {"routing", "tokens", "top_k", "skew", "seed"}}}};
 
 void check_keys_of(const Yaml& yaml, const KeysOf& keys) {
   for (const auto& [name, value] : yaml.entries()) {
@@ -91,6 +99,28 @@ void check_keys_of(const Yaml& yaml, const KeysOf& keys) {
   for (const std::string_view name : keys.needed) {
     if (!name.empty()) yaml.require(name);
   }
+}
+
+/// A file has what else is drawn.
+void check_routing(const Yaml& yaml) {
+  const Yaml* routing = yaml.find("routing");
+  if (routing == nullptr && yaml.find("tokens") == nullptr) {
+    yaml.fail("write either 'tokens', which are drawn, or 'routing', a file of them");
+  }
+  for (const std::string_view drawn : {"tokens", "top_k", "skew", "seed"}) {
+    const Yaml* at = yaml.find(drawn);
+    if (routing != nullptr && at != nullptr) {
+      at->fail("write either this or 'routing', which has all tokens, not both");
+    }
+  }
+}
+
+/// "": it does not stand there.
+std::string read_path(const Yaml& yaml, std::string_view key, const std::string& folder) {
+  const Yaml* path = yaml.find(key);
+  if (path == nullptr) return {};
+  if (path->text().empty()) path->fail("expected a path to a CSV file");
+  return (std::filesystem::path(folder) / path->text()).lexically_normal().string();
 }
 
 Bytes read_bytes(const Yaml& yaml) {
@@ -121,10 +151,10 @@ TrafficSpec read_traffic(const Yaml& yaml, const std::string& folder) {
   if (!kind) yaml.require("op").fail("is no traffic");
   out.kind = *kind;
   check_keys_of(yaml, kKeysOf[static_cast<std::size_t>(*kind)]);
-  if (const Yaml* matrix = yaml.find("matrix")) {
-    if (matrix->text().empty()) matrix->fail("expected a path to a CSV file");
-    out.matrix = (std::filesystem::path(folder) / matrix->text()).lexically_normal().string();
-  }
+  const bool routes = out.kind == Kind::kDispatch || out.kind == Kind::kCombine;
+  if (routes) check_routing(yaml);
+  out.matrix = read_path(yaml, "matrix", folder);
+  out.routing = read_path(yaml, "routing", folder);
   if (const Yaml* bytes = yaml.find("bytes")) out.bytes = read_bytes(*bytes);
   if (const Yaml* bytes = yaml.find("token_bytes")) out.token_bytes = read_bytes(*bytes);
   const auto whole = [&](std::string_view name, auto& to) {
@@ -151,7 +181,6 @@ TrafficSpec read_traffic(const Yaml& yaml, const std::string& folder) {
       skew->fail("'" + skew->text() + "' is out of range; allowed: 0 to 4");
     }
   }
-  const bool routes = out.kind == Kind::kDispatch || out.kind == Kind::kCombine;
   if (routes && out.top_k > out.experts) yaml.require("top_k").fail("is more than the experts");
   return out;
 }

@@ -25,6 +25,7 @@ struct TrafficSpec {
   Place place;
   Kind kind{Kind::kAllToAllV};
   std::string matrix;                    ///< a file, resolved from the scenario's folder
+  std::string routing;                   ///< dispatch, combine: likewise; empty: drawn
   Bytes bytes;                           ///< permutation, incast: of each sender
   std::optional<std::uint32_t> shift;    ///< permutation: rank r sends to rank r + shift
   std::uint64_t seed{1};                 ///< permutation without a shift, dispatch, combine

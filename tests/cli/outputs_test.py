@@ -69,11 +69,14 @@ class Outputs(CliTest):
                                             "workload: {op: allreduce, sizes: [1 MiB]}\n")
         (self.here / "traffic.yaml").write_text(f"scenario: s\ntopology: {cli_test.TOPOLOGY}\n"
                                                 "workload: {op: alltoallv, matrix: in}\n")
+        (self.here / "routed.yaml").write_text(f"scenario: s\ntopology: {cli_test.TOPOLOGY}\nworkload: "
+                                               "{op: dispatch, routing: in, experts: 8, token_bytes: 8}\n")
         (self.here / "t.csv").write_text("machine,transport,ranks,op,bytes,us\nin,nvlink,8,allreduce,8,1\n")
         for command, named, by in (
                 (["run", "all.yaml"], "sub/soft", "all.yaml"), (["step", "all.yaml"], "sub/soft", "all.yaml"),
                 (["sensitivity", "all.yaml"], "sub/soft", "all.yaml"),
                 (["traffic", "traffic.yaml"], "in", "traffic.yaml"),
+                (["traffic", "routed.yaml"], "in", "routed.yaml"),
                 (["compare", "t.csv"], "in", "t.csv")):
             for output in ("in", "sub/soft", str(self.here / "in")):
                 with self.subTest(command=command, output=output):

@@ -29,7 +29,8 @@ class Traffic(CliTest):
         matrix = self.scenario("op: alltoallv, matrix: m.csv")
         self.refused(["traffic", matrix], "m.csv: no such file")
         (self.here / "m.csv").write_text("0,1\n1,0\n")
-        self.refused(["traffic", matrix], "m.csv:1:1: expected 16 lines of 16 sizes each, one for each GPU")
+        self.refused(["traffic", matrix], "m.csv:1:1: expected 16 lines of 16 sizes each, one for each GPU, or a list of pairs under "
+                     "from,to,bytes")
 
     def test_what_takes_too_long_names_what_does_not(self):
         incast = self.scenario("op: incast, bytes: 4 TiB")
@@ -57,6 +58,22 @@ class Traffic(CliTest):
         text = self.ok("traffic", scenario)
         self.assertIn(f"# gdr: {row['time_us']:.3f} us, ", text)
         self.assertIn("     3  gpu3@0           5000000              7 ", text)
+
+    def test_a_list_of_pairs_is_the_square(self):
+        (self.here / "square.csv").write_text("\n".join(",".join("7M" if (r, c) == (3, 12) else "0" for c in range(16))
+                                                        for r in range(16)))
+        (self.here / "list.csv").write_text("from,to,bytes\n3,12,7M\n")
+        square, pairs = (json.loads(self.ok("traffic", self.scenario(f"op: alltoallv, matrix: {file}.csv"), "--json", "-"))
+                         for file in ("square", "list"))
+        self.assertEqual(square["results"], pairs["results"])
+
+    def test_a_layers_routing_is_carried(self):
+        (self.here / "r.csv").write_text("rank,expert,tokens\n0,31,5\n0,30,2\n9,0,1\n")
+        workload = "experts: 32, token_bytes: 7168, routing: r.csv"
+        for op, sent in ("dispatch", {0: (7 * 7168, 7168), 15: (0, 7 * 7168), 9: (7168, 0)}), \
+                        ("combine", {0: (7168, 7 * 7168), 15: (7 * 7168, 0), 9: (0, 7168)}):
+            result = json.loads(self.ok("traffic", self.scenario(f"op: {op}, {workload}"), "--json", "-"))
+            self.assertEqual({r["rank"]: (r["sent"], r["received"]) for r in result["results"][0]["ranks"] if r["end_us"]}, sent)
 
     def test_the_seed_of_the_scenario_draws(self):
         def run(seed):

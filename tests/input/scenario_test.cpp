@@ -270,6 +270,9 @@ TEST(Scenario, ReadsTraffic) {
   EXPECT_EQ(routed.token_bytes, Bytes::kib(4));
   EXPECT_EQ(routed.skew, 1.5);
   EXPECT_EQ(routed.seed, 0u);
+  const TrafficSpec given = read("op: dispatch, routing: r.csv, experts: 16, token_bytes: 4K");
+  EXPECT_EQ(given.routing, "folder/r.csv");
+  EXPECT_EQ(given.experts, 16u);
 }
 
 TEST(Scenario, RefusesTrafficThatMakesNoSense) {
@@ -286,6 +289,17 @@ TEST(Scenario, RefusesTrafficThatMakesNoSense) {
   EXPECT_THAT(refused_traffic("op: incast, bytes: 8, min: 8"), HasSubstr("min"));
   EXPECT_THAT(refused_traffic("op: dispatch, tokens: 5, experts: 16"),
               HasSubstr("missing key 'token_bytes'"));
+  EXPECT_THAT(refused_traffic("op: combine, experts: 16, token_bytes: 8"),
+              HasSubstr("write either 'tokens', which are drawn, or 'routing'"));
+  for (const char* drawn : {"tokens: 5", "top_k: 1", "skew: 0", "seed: 1"}) {
+    EXPECT_THAT(refused_traffic("op: dispatch, experts: 16, token_bytes: 8, routing: r.csv, " +
+                                std::string(drawn)),
+                HasSubstr("write either this or 'routing'"));
+  }
+  EXPECT_THAT(refused_traffic("op: dispatch, experts: 16, token_bytes: 8, routing: ''"),
+              HasSubstr("expected a path to a CSV file"));
+  EXPECT_THAT(refused_traffic("op: dispatch, tokens: 5, experts: 16, token_bytes: 8, matrix: m"),
+              HasSubstr("does not go with dispatch"));
   EXPECT_THAT(refused_traffic("op: dispatch, tokens: 5, experts: 2, token_bytes: 8, top_k: 3"),
               HasSubstr("more than the experts"));
   EXPECT_THAT(refused_traffic("op: dispatch, tokens: 5, experts: 2, token_bytes: 8, skew: 5"),
