@@ -25,6 +25,20 @@ struct TrafficArguments {
   bool estimate{false};
 };
 
+/// What to ask for where a question took too long.
+std::string smaller(const TrafficSpec& traffic, bool estimate) {
+  const bool given = !traffic.matrix.empty() || !traffic.routing.empty();
+  const std::string fewer =
+      given ? "a file with fewer GPUs or pairs" : "fewer nodes, as with --set nodes=N";
+  const bool is_sparse =
+      traffic.kind == TrafficSpec::Kind::kPermutation || traffic.kind == TrafficSpec::Kind::kIncast;
+  if (estimate || is_sparse) return fewer;
+  if (traffic.kind == TrafficSpec::Kind::kAllToAllV) {
+    return fewer + ", or --estimate, where most GPUs send to most others";
+  }
+  return fewer + ", or --estimate";
+}
+
 void run(const TrafficArguments& arguments, const Outputs& outputs) {
   const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
@@ -33,13 +47,15 @@ void run(const TrafficArguments& arguments, const Outputs& outputs) {
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_scenario(arguments.predict, outputs);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
-  const TrafficResult result = stopping.run("fewer nodes, or an estimate (--estimate)", [&] {
+  const auto answer = [&] {
     const ToldRun told("memory paths", options);
     return or_smaller_question(scenario, machine, options, catalog, [&] {
       return predict_traffic(scenario, machine, options, catalog,
                              arguments.estimate ? TrafficBy::kEstimate : TrafficBy::kRun);
     });
-  });
+  };
+  const TrafficResult result =
+      stopping.run(smaller(scenario.traffic.value_or(TrafficSpec{}), arguments.estimate), answer);
   if (arguments.json != "-") std::cout << traffic_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
   stopping.tell_paths(result.not_run);

@@ -1,6 +1,7 @@
 #include "models/workload/traffic.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -42,12 +43,16 @@ void refuse_many(const TrafficSpec& spec, const TrafficMatrix& matrix, const Sch
                              connections, kMostConnections));
 }
 
-/// Without what only a run knows of them.
-std::vector<TrafficRank> ranks_of(const Fabric& fabric, const TrafficMatrix& matrix) {
+/// Without what only a run knows of them; nor, of even traffic, what each has in particular.
+std::vector<TrafficRank> ranks_of(const Fabric& fabric, const std::optional<EvenTraffic>& even,
+                                  const TrafficMatrix& matrix) {
   const Communicator all = Communicator::of_all(fabric);
   std::vector<TrafficRank> out;
   for (std::uint32_t rank = 0; rank < all.ranks(); ++rank) {
     out.push_back({.rank = rank, .gpu = fabric.full_name(all.gpu(rank))});
+    if (!even) continue;
+    out.back().sent = std::llround(even->share * (all.ranks() - 1.0) * even->each.as_double());
+    out.back().received = out.back().sent;
   }
   for (const TaskSend& send : matrix) {
     if (send.from == send.to) continue;
@@ -69,20 +74,23 @@ std::vector<TrafficLink> links_of(const Machine& machine, const std::vector<Serv
 /// A scenario's traffic on its machine.
 class Asked {
  public:
-  /// All must outlive it.
+  /// All must outlive it. Even traffic stands in place of a matrix.
   Asked(ScenarioMachine& on, const Scenario& scenario, const TrafficMatrix& matrix,
-        const ParamCatalog& catalog)
-      : on_{on}, scenario_{scenario}, matrix_{matrix}, catalog_{catalog} {}
+        const std::optional<EvenTraffic>& even, const ParamCatalog& catalog)
+      : on_{on}, scenario_{scenario}, matrix_{matrix}, even_{even}, catalog_{catalog} {}
 
   /// One memory path; nothing if it is only to be checked.
   std::optional<TrafficRow> row(MemoryPath path, TrafficBy by, const PredictOptions& options,
                                 std::vector<std::string>& notes) const {
-    const bool can_estimate = is_dense(matrix_, on_.gpus());
+    const TrafficSpec::Kind kind = scenario_.traffic->kind;
+    const bool can_estimate = kind == TrafficSpec::Kind::kDispatch ||
+                              kind == TrafficSpec::Kind::kCombine || is_dense(matrix_, on_.gpus());
     if (by == TrafficBy::kEstimate && !can_estimate) {
       throw InputError(scenario_.traffic->place,
-                       "an estimate is for traffic in which most ranks send to most others");
+                       "an estimate is for tokens of experts and for traffic in which most ranks "
+                       "send to most others; without --estimate it is run");
     }
-    if (by == TrafficBy::kEstimate) return estimated(path, options, notes);
+    if (even_ || by == TrafficBy::kEstimate) return estimated(path, options, notes);
     const std::size_t told = notes.size();
     try {
       return run(path, options, notes);
@@ -113,7 +121,7 @@ class Asked {
     row.proto = plan.exchanges.front().proto;
     row.channels = plan.exchanges.front().channels;
     row.time_us = ran.outcome.time.as_us();
-    row.ranks = ranks_of(on_.fabric(), matrix_);
+    row.ranks = ranks_of(on_.fabric(), {}, matrix_);
     for (TrafficRank& rank : row.ranks) {
       rank.end_us = ran.spans[rank.rank].front().end.since_start().as_us();
     }
@@ -129,11 +137,12 @@ class Asked {
   std::optional<TrafficRow> estimated(MemoryPath path, const PredictOptions& options,
                                       std::vector<std::string>& notes) const {
     const TrafficEstimate estimate =
-        estimate_traffic(on_, scenario_, matrix_, path, options, catalog_, notes);
+        even_ ? estimate_traffic(on_, scenario_, *even_, path, options, catalog_, notes)
+              : estimate_traffic(on_, scenario_, matrix_, path, options, catalog_, notes);
     if (options.check_only) return std::nullopt;
     notes.push_back(
-        fmt::format("{} is estimated, not run: -24 to +26 % of whole runs of up to "
-                    "128 GPUs (models/workload)",
+        fmt::format("{} is estimated, not run: -30 to +26 % of whole runs of up to "
+                    "512 GPUs, less where each sends to few (models/workload)",
                     memory_path_name(path)));
     const double seconds = estimate.seconds();
     TrafficRow row;
@@ -142,7 +151,7 @@ class Asked {
     row.channels = estimate.channels;
     row.time_us = seconds * 1e6;
     row.is_estimate = true;
-    row.ranks = ranks_of(on_.fabric(), matrix_);
+    row.ranks = ranks_of(on_.fabric(), even_, matrix_);
     row.links = links_of(on_.machine(), estimate.loads);
     const TrafficLink& link = row.links.front();
     row.limited_by = {
@@ -155,6 +164,7 @@ class Asked {
   ScenarioMachine& on_;
   const Scenario& scenario_;
   const TrafficMatrix& matrix_;
+  const std::optional<EvenTraffic>& even_;
   const ParamCatalog& catalog_;
 };
 
@@ -211,13 +221,21 @@ TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
     throw InputError(scenario.file + ": its workload is no irregular traffic; weft run runs it");
   }
   ScenarioMachine on(scenario, std::move(spec), options, catalog);
-  const TrafficMatrix matrix = traffic_matrix(*scenario.traffic, on.gpus(), options.stop);
+  const std::optional<EvenTraffic> even = even_traffic(*scenario.traffic, on.gpus());
+  TrafficMatrix matrix;
+  if (!even) matrix = traffic_matrix(*scenario.traffic, on.gpus(), options.stop);
   TrafficResult result;
   result.op = traffic_name(scenario.traffic->kind);
   result.ranks = on.gpus();
   result.nodes = on.fabric().nodes();
   result.notes = on.notes();
-  const Asked asked(on, scenario, matrix, catalog);
+  if (even) {
+    result.notes.push_back(fmt::format(
+        "more than 16 million pairs, or 1e8 choices of experts: nothing is drawn, all ranks are "
+        "alike; of what is drawn the fullest rank would get about {:.0f} % more than the mean",
+        100 * even->above_mean));
+  }
+  const Asked asked(on, scenario, matrix, even, catalog);
   const auto run = [&](const std::string& name, const PredictOptions& told) {
     std::optional<TrafficRow> row = asked.row(parse_memory_path(name), by, told, result.notes);
     if (!row || has_row(result.rows, row->memory_path)) return;

@@ -58,10 +58,10 @@ enum class TrafficBy : std::uint8_t { kRun, kEstimate };
 
 /// Predicts a scenario's irregular traffic over every memory path it asks for, on the fluid
 /// transport: one group of NCCL's sends and receives between all GPUs. What would take too long is
-/// estimated if most ranks send to most others. The same input gives the same result. Throws
-/// InputError: no traffic; what the matrix, NCCL or the machine cannot do; other traffic that would
-/// take too long, and an estimate of it. Stopped, if it is stopped before its first memory path is
-/// finished.
+/// estimated if it is tokens of experts or most ranks send to most others. The same input gives the
+/// same result. Throws InputError: no traffic; what the matrix, NCCL or the machine cannot do;
+/// other traffic that would take too long, and an estimate of it. Stopped, if it is stopped before
+/// its first memory path is finished.
 TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
                               const PredictOptions& options, const ParamCatalog& catalog,
                               TrafficBy by = TrafficBy::kRun);

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 
+#include "models/collective/effort.hpp"
 #include "models/collective/prepared.hpp"
 #include "models/workload/graph_plan.hpp"
 
@@ -25,21 +30,38 @@ Sends sends_of_node(const TrafficMatrix& matrix, std::uint32_t node, std::uint32
   return {first, last};
 }
 
-Sends even_sends_of_node(Bytes each, std::uint32_t node, std::uint32_t gpus, std::uint32_t ranks) {
-  Sends out;
-  for (std::uint32_t from = node * gpus; from < (node + 1) * gpus; ++from) {
-    for (std::uint32_t to = 0; to < ranks; ++to) out.push_back({from, to, each});
+/// Of all GPUs of one node to all of another.
+void add_even_sends(Sends& out, Bytes each, std::uint32_t gpus, std::uint32_t from_node,
+                    std::uint32_t to_node) {
+  for (std::uint32_t from = from_node * gpus; from < (from_node + 1) * gpus; ++from) {
+    for (std::uint32_t to = to_node * gpus; to < (to_node + 1) * gpus; ++to) {
+      out.push_back({from, to, each});
+    }
   }
+}
+
+Sends even_sends_of_node(Bytes each, std::uint32_t node, std::uint32_t gpus, std::uint32_t nodes) {
+  Sends out;
+  for (std::uint32_t to = 0; to < nodes; ++to) add_even_sends(out, each, gpus, node, to);
+  std::ranges::stable_sort(out, {}, &TaskSend::from);
   return out;
 }
 
-/// What ranks send each other on average, at least 1 B.
-Bytes mean_send(const TrafficMatrix& matrix, std::uint32_t ranks) {
+/// How many ranks send another, of all, and what one that sends does on average, at least 1 B.
+struct Mean {
+  double share;
+  Bytes each;
+};
+Mean mean_of(const TrafficMatrix& matrix, std::uint32_t ranks) {
   double sum = 0;
+  double pairs = 0;
   for (const TaskSend& send : matrix) {
-    if (send.from != send.to) sum += send.bytes.as_double();
+    if (send.from == send.to) continue;
+    sum += send.bytes.as_double();
+    ++pairs;
   }
-  return Bytes{std::max(1LL, std::llround(sum / ranks / (ranks - 1.0)))};
+  if (pairs == 0) return {0, Bytes{1}};
+  return {pairs / ranks / (ranks - 1.0), Bytes{std::max(1LL, std::llround(sum / pairs))}};
 }
 
 /// The loads of all that nodes send, added up node by node: the plan of all at once would not fit.
@@ -65,7 +87,164 @@ double even_seconds(ScenarioMachine& on, const Scenario& scenario, Bytes each, M
   return result.rows.front().time_us * 1e-6;
 }
 
+/// Says how long an estimate will take, if that is long.
+void tell_long(double sends, const PredictOptions& options) {
+  const double seconds = sends * kSendSeconds;
+  if (!options.on_estimate || seconds < kLongRun) return;
+  options.on_estimate("estimated, about " + of_one_core(seconds));
+}
+
+/// What it takes beyond the time that its most loaded link is busy.
+double beyond(ScenarioMachine& on, const Scenario& scenario, Bytes each, MemoryPath path,
+              const PredictOptions& options, const ParamCatalog& catalog,
+              const std::vector<ServerLoad>& even) {
+  return std::max(0.0,
+                  even_seconds(on, scenario, each, path, options, catalog) - even.front().seconds);
+}
+
+/// Nodes of one kind, for kLeaves on the same leaves: what one of them sends all others do.
+std::vector<std::vector<std::uint32_t>> alike_nodes(const Machine& machine, EvenBy by) {
+  const Fabric& fabric = machine.fabric();
+  const std::vector<std::uint32_t> kinds = machine.kinds_of_nodes();
+  std::map<std::vector<std::uint64_t>, std::vector<std::uint32_t>> out;
+  for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
+    const bool unlike = std::find(std::next(kinds.begin()), kinds.end(), node) != kinds.end();
+    std::vector<std::uint64_t> key{unlike ? std::uint64_t{node} + 1 : 0};
+    for (std::size_t n = 0; by == EvenBy::kLeaves && n < fabric.count(DeviceKind::kNic); ++n) {
+      const auto wire = fabric.wire_link(fabric.device(node, DeviceKind::kNic, n));
+      key.push_back(wire ? fabric.link(*wire).b.index() + 1 : 0);
+    }
+    out[key].push_back(node);
+  }
+  std::vector<std::vector<std::uint32_t>> groups;
+  for (auto& [key, nodes] : out) groups.push_back(std::move(nodes));
+  return groups;
+}
+
+/// Adds up loads of nodes that are alike on the first of each group.
+class AlikeLoads {
+ public:
+  explicit AlikeLoads(const Machine& machine) : machine_{machine}, to_(machine.fabric().nodes()) {
+    std::iota(to_.begin(), to_.end(), 0U);
+  }
+  /// A plan of what one node sends another, which stands for `as_sender` such plans of the sending
+  /// node, `as_receiver` of the receiving one, whose loads count as those of `receiver`, and `all`.
+  struct Times {
+    double as_sender;
+    double as_receiver;
+    double all;
+  };
+  void add(const Plan& plan, std::uint32_t sender, std::uint32_t receiver, std::uint32_t counts_as,
+           const Times& times) {
+    ServerLoads loads(machine_);
+    loads.add(plan);
+    for (const ServerLoad& load : loads.sorted()) {
+      const std::optional<std::uint32_t> node = node_of(load.server);
+      if (!node) {
+        if (times.all > 0) seconds_[load.server] += load.seconds * times.all;
+      } else if (*node == sender) {
+        seconds_[load.server] += load.seconds * times.as_sender;
+      } else if (*node == receiver) {
+        seconds_[on(load.server, receiver, counts_as)] += load.seconds * times.as_receiver;
+      } else {
+        throw std::logic_error("AlikeLoads: a third node's server");
+      }
+    }
+  }
+  /// Of all nodes, most loaded first.
+  std::vector<ServerLoad> sorted(const std::vector<std::vector<std::uint32_t>>& groups) {
+    std::map<std::uint32_t, const std::vector<std::uint32_t>*> of_first;
+    for (const auto& group : groups) of_first[group.front()] = &group;
+    std::vector<ServerLoad> out;
+    for (const auto& [server, seconds] : seconds_) {
+      const std::optional<std::uint32_t> node = node_of(server);
+      if (!node) {
+        out.push_back({server, seconds});
+        continue;
+      }
+      for (const std::uint32_t other : *of_first.at(*node)) {
+        out.push_back({on(server, *node, other), seconds});
+      }
+    }
+    std::ranges::sort(out, {}, &ServerLoad::server);
+    std::ranges::stable_sort(out, std::ranges::greater{}, &ServerLoad::seconds);
+    return out;
+  }
+
+ private:
+  /// nullopt: between the network's switches.
+  std::optional<std::uint32_t> node_of(ServerId server) const {
+    const Fabric& fabric = machine_.fabric();
+    const std::size_t links = 2 * fabric.link_count();
+    const bool is_link = machine_.is_link(server);
+    const std::size_t of_node =
+        is_link ? 2 * fabric.links_per_node() : (machine_.server_count() - links) / fabric.nodes();
+    const std::size_t node = (server.index() - (is_link ? 0 : links)) / of_node;
+    if (node >= fabric.nodes()) return std::nullopt;
+    return static_cast<std::uint32_t>(node);
+  }
+  ServerId on(ServerId server, std::uint32_t node, std::uint32_t other) {
+    to_[node] = other;
+    const ServerId out = machine_.on_node_of(server, to_);
+    to_[node] = node;
+    return out;
+  }
+
+  const Machine& machine_;
+  std::vector<std::uint32_t> to_;
+  std::map<ServerId, double> seconds_;
+};
+
+std::vector<ServerLoad> loads_of_alike(ScenarioMachine& on, const Schedule& schedule, Bytes each,
+                                       const PredictOptions& options, EvenBy by) {
+  const Communicator all = Communicator::of_all(on.fabric());
+  const std::uint32_t gpus = all.ranks() / on.fabric().nodes();
+  const std::vector<std::vector<std::uint32_t>> groups = alike_nodes(on.machine(), by);
+  const double between_switches = by == EvenBy::kLeaves ? 1 : 0;
+  AlikeLoads sum(on.machine());
+  const auto plan = [&](std::uint32_t from, std::uint32_t to) {
+    Sends sends;
+    add_even_sends(sends, each, gpus, from, to);
+    return plan_of(on, all, schedule, std::move(sends), options);
+  };
+  for (const auto& senders : groups) {
+    const std::uint32_t from = senders.front();
+    const auto many = static_cast<double>(senders.size());
+    sum.add(plan(from, from), from, from, from, {1, 1, between_switches * many});
+    for (const auto& receivers : groups) {
+      const bool within = &senders == &receivers;
+      if (within && senders.size() == 1) continue;
+      const std::uint32_t to = receivers[within ? 1 : 0];
+      const double others = static_cast<double>(receivers.size()) - (within ? 1 : 0);
+      sum.add(plan(from, to), from, to, receivers.front(),
+              {others, within ? others : many, between_switches * many * others});
+    }
+  }
+  return sum.sorted(groups);
+}
+
 }  // namespace
+
+double even_sends(const Machine& machine, EvenBy by) {
+  const Fabric& fabric = machine.fabric();
+  const auto groups = static_cast<double>(
+      by == EvenBy::kEachPair ? fabric.nodes() : alike_nodes(machine, by).size());
+  return std::pow(groups * static_cast<double>(fabric.count(DeviceKind::kGpu)), 2);
+}
+
+bool leaves_tell(const Machine& machine) {
+  return machine.network_spreads() && !machine.has_emulated_nics();
+}
+
+std::vector<ServerLoad> even_loads(ScenarioMachine& on, const Schedule& schedule, Bytes each,
+                                   const PredictOptions& options, EvenBy by) {
+  if (by != EvenBy::kEachPair) return loads_of_alike(on, schedule, each, options, by);
+  const Communicator all = Communicator::of_all(on.fabric());
+  const std::uint32_t nodes = on.fabric().nodes();
+  return loads_of(on, all, schedule, options, [&](std::uint32_t node) {
+    return even_sends_of_node(each, node, all.ranks() / nodes, nodes);
+  });
+}
 
 bool is_dense(const TrafficMatrix& matrix, std::uint32_t ranks) {
   return 2 * matrix.size() >= std::size_t{ranks} * (ranks - 1);
@@ -85,14 +264,47 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   const Schedule schedule = on.decisions().schedule(all, path);
   TrafficEstimate out{.proto = shown.proto, .channels = shown.channels, .loads = {}};
   if (options.check_only) return out;
+  const EvenBy by = leaves_tell(on.machine()) ? EvenBy::kLeaves : EvenBy::kEachPair;
+  tell_long(static_cast<double>(matrix.size()) + even_sends(on.machine(), by), options);
   out.loads = loads_of(on, all, schedule, options,
                        [&](std::uint32_t node) { return sends_of_node(matrix, node, gpus); });
-  const Bytes each = mean_send(matrix, ranks);
-  const std::vector<ServerLoad> even =
-      loads_of(on, all, schedule, options,
-               [&](std::uint32_t node) { return even_sends_of_node(each, node, gpus, ranks); });
-  out.beyond_s = std::max(
-      0.0, even_seconds(on, scenario, each, path, options, catalog) - even.front().seconds);
+  const Mean mean = mean_of(matrix, ranks);
+  const std::vector<ServerLoad> even = even_loads(on, schedule, mean.each, options, by);
+  out.beyond_s = mean.share * beyond(on, scenario, mean.each, path, options, catalog, even);
+  return out;
+}
+
+TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
+                                 const EvenTraffic& even, MemoryPath& path,
+                                 const PredictOptions& options, const ParamCatalog& catalog,
+                                 std::vector<std::string>& notes) {
+  if (!leaves_tell(on.machine())) {
+    throw TooLarge(scenario.traffic->place,
+                   "more than 16 million pairs of GPUs, each with a way of its own (wire.routing, "
+                   "nic.emulation); take fewer tokens or nodes");
+  }
+  const Communicator all = Communicator::of_all(on.fabric());
+  const std::uint32_t gpus = all.ranks() / on.fabric().nodes();
+  Sends first;
+  add_even_sends(first, even.each, gpus, 0, on.fabric().nodes() - 1);
+  const Plan shown =
+      plan_of(on, all, on.decisions().schedule(all, path), std::move(first), options);
+  falls_back(on.machine(), shown, path, notes);
+  TrafficEstimate out{.proto = shown.proto, .channels = shown.channels, .loads = {}};
+  if (options.check_only) return out;
+  constexpr double kMostSends = 3e6;
+  const double sends = even_sends(on.machine(), EvenBy::kLeaves);
+  const EvenBy by = sends <= kMostSends ? EvenBy::kLeaves : EvenBy::kKinds;
+  if (by == EvenBy::kLeaves) {
+    tell_long(sends, options);
+  } else {
+    notes.emplace_back(
+        "so many leaves: the loads of links between switches are not listed; the time has what "
+        "they hold up");
+  }
+  out.loads = even_loads(on, on.decisions().schedule(all, path), even.each, options, by);
+  out.beyond_s = even.share * beyond(on, scenario, even.each, path, options, catalog, out.loads);
+  for (ServerLoad& load : out.loads) load.seconds *= even.share;
   return out;
 }
 

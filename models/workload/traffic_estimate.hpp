@@ -11,25 +11,46 @@
 
 namespace weft {
 
-/// Traffic that is not run: as long as its most loaded link is busy, and what an even all-to-all of
-/// as many bytes takes beyond the time that its own most loaded link is.
+/// Traffic that is not run: as long as its most loaded link is busy, and what an even all-to-all
+/// with sends as large takes beyond the time that its own most loaded link is, times the share of
+/// all pairs that send.
 struct TrafficEstimate {
   std::string proto;
   std::uint32_t channels{0};  ///< of the largest send
   std::vector<ServerLoad> loads;
-  double beyond_s{0};  ///< of the even all-to-all
+  double beyond_s{0};  ///< of the even all-to-all, times the share
   double seconds() const { return loads.front().seconds + beyond_s; }
 };
 
-/// Whether most ranks send to most others, as in an all-to-all: an estimate is for such traffic.
+/// Whether most ranks send to most others, as in an all-to-all.
 bool is_dense(const TrafficMatrix& matrix, std::uint32_t ranks);
+
+/// How the loads of all that ranks send each other evenly are added up.
+enum class EvenBy : std::uint8_t {
+  kEachPair,  ///< of nodes
+  kLeaves,    ///< one pair of nodes for each two leaves, whose other pairs are alike
+  kKinds      ///< one for each two kinds of nodes, without the links between switches
+};
+/// The sends that are looked at, each of which takes kSendSeconds.
+double even_sends(const Machine& machine, EvenBy by);
+inline constexpr double kSendSeconds = 1e-5;
+std::vector<ServerLoad> even_loads(ScenarioMachine& on, const Schedule& schedule, Bytes each,
+                                   const PredictOptions& options, EvenBy by);
+/// Whether leaves tell the loads: no hash draws the way of each connection, and hosts are real.
+bool leaves_tell(const Machine& machine);
 
 /// The estimate of a scenario's traffic over one memory path, or over hosts' buffers, which `path`
 /// then is, with a note, where GPUDirect RDMA cannot be. Time grows with the pairs, memory with
-/// those of a node. Precondition: is_dense. Throws InputError, TooLarge as predict() does of an
+/// those of a node. Throws InputError, TooLarge as predict() does of an
 /// all-to-all, Stopped.
 TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
                                  const TrafficMatrix& matrix, MemoryPath& path,
+                                 const PredictOptions& options, const ParamCatalog& catalog,
+                                 std::vector<std::string>& notes);
+/// Likewise of even traffic. Time grows with the pairs of leaves; with many a note says that the
+/// links between switches are left out. TooLarge: leaves_tell() is false.
+TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
+                                 const EvenTraffic& even, MemoryPath& path,
                                  const PredictOptions& options, const ParamCatalog& catalog,
                                  std::vector<std::string>& notes);
 

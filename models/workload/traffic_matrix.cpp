@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/collective/predict.hpp"
 #include "models/workload/traffic_file.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
@@ -19,6 +20,10 @@ using Kind = TrafficSpec::Kind;
 
 [[noreturn]] void fail(const TrafficSpec& spec, const std::string& why) {
   throw InputError(spec.place, std::string(traffic_name(spec.kind)) + ": " + why);
+}
+
+[[noreturn]] void fail_large(const TrafficSpec& spec, const std::string& why) {
+  throw TooLarge(spec.place, std::string(traffic_name(spec.kind)) + ": " + why);
 }
 
 TrafficMatrix permutation(const TrafficSpec& spec, std::uint32_t ranks) {
@@ -110,10 +115,24 @@ class Router {
   std::vector<std::size_t> chosen_;  // ascending
 };
 
+constexpr double kMostChoices = 1e8;
+
+double choices(const TrafficSpec& spec, std::uint32_t ranks) {
+  return static_cast<double>(spec.tokens) * ranks * spec.top_k;
+}
+
+bool routes(const TrafficSpec& spec) {
+  return spec.kind == Kind::kDispatch || spec.kind == Kind::kCombine;
+}
+
+void check_experts(const TrafficSpec& spec, std::uint32_t ranks) {
+  if (spec.experts % ranks == 0) return;
+  fail(spec, fmt::format("{} experts are no multiple of {} ranks", spec.experts, ranks));
+}
+
 TrafficMatrix drawn(const TrafficSpec& spec, std::uint32_t ranks, const Stop* stop) {
-  constexpr double kMostChoices = 1e8;
-  if (static_cast<double>(spec.tokens) * ranks * spec.top_k > kMostChoices) {
-    fail(spec, "more than 1e8 choices of experts; take fewer tokens");
+  if (choices(spec, ranks) > kMostChoices) {
+    fail_large(spec, "more than 1e8 choices of experts; take fewer tokens or nodes");
   }
   Router router(spec, ranks);
   TrafficMatrix out;
@@ -131,15 +150,15 @@ TrafficMatrix drawn(const TrafficSpec& spec, std::uint32_t ranks, const Stop* st
       }
       out.push_back({rank, to, spec.token_bytes * tokens[to]});
     }
-    if (out.size() > kMostPairs) fail(spec, "more than 16 million pairs of GPUs; take fewer nodes");
+    if (out.size() > kMostPairs) {
+      fail_large(spec, "more than 16 million pairs of GPUs; take fewer tokens or nodes");
+    }
   }
   return out;
 }
 
 TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks, const Stop* stop) {
-  if (spec.experts % ranks != 0) {
-    fail(spec, fmt::format("{} experts are no multiple of {} ranks", spec.experts, ranks));
-  }
+  check_experts(spec, ranks);
   if (spec.routing.empty()) return drawn(spec, ranks, stop);
   return parse_traffic_routing(read_text_file(spec.routing, kMostTrafficFile), spec.routing, ranks,
                                spec.experts, spec.token_bytes);
@@ -177,6 +196,27 @@ TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks, const
   }
   if (out.empty()) fail(spec, "nobody sends anything");
   return out;
+}
+
+std::optional<EvenTraffic> even_traffic(const TrafficSpec& spec, std::uint32_t ranks) {
+  if (!routes(spec) || !spec.routing.empty() || spec.skew != 0 || ranks < 2) return std::nullopt;
+  check_experts(spec, ranks);
+  // That none of a token's experts is on a given rank.
+  const std::uint32_t of_rank = spec.experts / ranks;
+  double none = 1;
+  for (std::uint32_t i = 0; i < spec.top_k; ++i) {
+    none *= std::max(0.0, 1.0 - of_rank / static_cast<double>(spec.experts - i));
+  }
+  const double share = 1 - std::pow(none, spec.tokens);
+  const double pairs = share * ranks * ranks;
+  if (choices(spec, ranks) <= kMostChoices && pairs <= static_cast<double>(kMostPairs)) {
+    return std::nullopt;
+  }
+  const double received = static_cast<double>(spec.tokens) * spec.top_k;  // tokens, of each rank
+  const double each = received / ranks / share * spec.token_bytes.as_double();
+  if (each > kMostSend.as_double()) fail(spec, "a rank would send another more than 4 TiB");
+  return EvenTraffic{share, Bytes{std::llround(each)},
+                     std::sqrt(2 * std::log(static_cast<double>(ranks)) / received)};
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/workload/task_graph.hpp"
@@ -13,9 +14,21 @@ using TrafficMatrix = std::vector<TaskSend>;
 
 /// The traffic of a spec between so many ranks. Reads its file (traffic_file.hpp); what is drawn
 /// depends on the seed alone. Throws InputError: a file that is not so; ranks that are not there;
-/// experts that are no multiple of the ranks; more than 1e8 choices of experts, or kMostPairs.
-/// Stopped, once `stop` asks for it.
+/// experts that are no multiple of the ranks; a pair beyond kMostSend. TooLarge: more than 1e8
+/// choices of experts, or kMostPairs. Stopped, once `stop` asks for it.
 TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks,
                              const Stop* stop = nullptr);
+
+/// What tokens that go to any expert alike come to on average.
+struct EvenTraffic {
+  double share;  ///< of the pairs of two ranks that send
+  Bytes each;    ///< what one of these sends on average
+  /// What the rank that gets most gets above the mean, as a share of it: sums of many draws, of
+  /// which the largest of so many ranks.
+  double above_mean;
+};
+/// Where traffic_matrix() would refuse more choices or pairs, and nothing is skewed; else nullopt.
+/// Throws InputError: experts that are no multiple of the ranks; a pair beyond kMostSend.
+std::optional<EvenTraffic> even_traffic(const TrafficSpec& spec, std::uint32_t ranks);
 
 }  // namespace weft

@@ -75,6 +75,20 @@ class Traffic(CliTest):
             result = json.loads(self.ok("traffic", self.scenario(f"op: {op}, {workload}"), "--json", "-"))
             self.assertEqual({r["rank"]: (r["sent"], r["received"]) for r in result["results"][0]["ranks"] if r["end_us"]}, sent)
 
+    def test_tokens_of_32768_gpus_are_estimated(self):
+        (self.here / "traffic.yaml").write_text(HEAD.replace("nodes: 2", "nodes: 4096") +
+                                                "workload: {op: dispatch, tokens: 128, experts: 32768, top_k: 8, token_bytes: 7168}\n")
+        text = self.ok("traffic", "traffic.yaml", "--estimate")
+        self.assertRegex(text, r"# gdr: about \d+")
+        self.assertIn("the fullest rank would get about 14 % more than the mean", text)
+
+    def test_what_is_stopped_says_what_to_ask_for(self):
+        for workload, smaller in (("op: dispatch, tokens: 4096, experts: 16, token_bytes: 7168", "fewer nodes, as with --set nodes=N, or --estimate"),
+                                 ("op: permutation, bytes: 1 GiB", "fewer nodes, as with --set nodes=N")):
+            said = weft("traffic", self.scenario(workload), "--time-limit", "1ns", cwd=self.here)
+            self.assertEqual((said.returncode, said.stderr.decode()), (130, "stopped: after --time-limit 1ns before any memory path was "
+                                                                       f"finished; nothing is written. Ask for {smaller}\n"))
+
     def test_the_seed_of_the_scenario_draws(self):
         def run(seed):
             return self.ok("traffic", self.scenario(f"op: permutation, bytes: 1 MiB, seed: {seed}"), "--json", "-")

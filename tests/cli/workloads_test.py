@@ -212,7 +212,7 @@ class Sensitivity(WorkloadsTest):
 class TimeLimit(WorkloadsTest):
     def test_nothing_done_is_nothing_written(self):
         for command, scenario, smaller in (("step", "step.yaml", "a step of fewer layers, micro-batches or nodes (parallel: data)"),
-                                           ("traffic", "traffic.yaml", "fewer nodes, or an estimate (--estimate)")):
+                                           ("traffic", "traffic.yaml", "a file with fewer GPUs or pairs, or --estimate, where most GPUs send to most others")):
             run = weft(command, scenario, "--time-limit", "1ns", "--json", "out.json", cwd=self.here)
             self.assertEqual((run.returncode, run.stdout, run.stderr.decode()),
                              (130, b"", "stopped: after --time-limit 1ns before any memory path was finished; nothing "

@@ -1,6 +1,8 @@
 #include "models/workload/traffic.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -10,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/workload/traffic_estimate.hpp"
 #include "models/workload/traffic_matrix.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
@@ -89,6 +92,65 @@ TEST(Traffic, AnEstimateIsNearTheRun) {
     EXPECT_NEAR(estimate.links[0].busy_us / row.links[0].busy_us, 1, 1e-9);
     EXPECT_GT(estimate.time_us, estimate.links[0].busy_us);
   }
+}
+
+// Loads are sums: those of all pairs of nodes, and those of one pair for each two leaves times how
+// many there are.
+TEST(Traffic, LeavesTellEvenLoads) {
+  const ParamCatalog catalog = make_catalog();
+  const std::vector<std::string> tree{"network.kind=leaf-spine", "network.ports=16"};
+  const std::vector<std::string> tiers{"network.kind=fat-tree", "network.ports=8"};
+  const std::vector<std::string> unlike{"nic0@1.trained_width=8"};
+  for (const auto& [file, settings] : {std::pair{"hgx-h100-8nic", std::vector<std::string>{}},
+                                       {"hgx-h100-8nic", tree},
+                                       {"hgx-h100-4nic", tiers},
+                                       {"hgx-h100-8nic", unlike}}) {
+    Scenario scenario;
+    scenario.topology = shipped(std::string("topologies/") + file + ".yaml");
+    scenario.nodes = 5;
+    scenario.traffic = dispatch(0);
+    PredictOptions options;
+    for (const std::string& text : settings) options.set.push_back(parse_setting(text));
+    ScenarioMachine on(scenario, read_topology(scenario.topology, catalog), options, catalog);
+    ASSERT_TRUE(leaves_tell(on.machine()));
+    const Schedule schedule =
+        on.decisions().schedule(Communicator::of_all(on.fabric()), MemoryPath::kGdr);
+    const auto loads = [&](EvenBy by) {
+      std::map<ServerId, double> out;
+      for (const ServerLoad& load : even_loads(on, schedule, Bytes::kib(100), options, by)) {
+        out.emplace(load.server, load.seconds);
+      }
+      return out;
+    };
+    const std::map<ServerId, double> of_pairs = loads(EvenBy::kEachPair);
+    const std::map<ServerId, double> of_leaves = loads(EvenBy::kLeaves);
+    ASSERT_EQ(of_leaves.size(), of_pairs.size());
+    for (const auto& [server, seconds] : of_pairs) {
+      ASSERT_TRUE(of_leaves.contains(server));
+      EXPECT_NEAR(of_leaves.at(server) / seconds, 1, 1e-9) << on.machine().cause(server).where;
+    }
+  }
+}
+
+// Tokens that go anywhere alike: what is told without drawing them is what is told of those drawn,
+// but that the fullest link gets more than the mean.
+TEST(TrafficMatrix, EvenTrafficIsTheMeanOfWhatIsDrawn) {
+  TrafficSpec spec = dispatch(0);
+  spec.experts = 8192;
+  spec.tokens = 16;
+  EXPECT_FALSE(even_traffic(spec, 512));
+  spec.tokens = 1 << 17;  // too many choices to draw
+  EXPECT_NEAR(even_traffic(spec, 512).value().share, 1, 1e-9);
+  EXPECT_EQ(even_traffic(spec, 512).value().each, Bytes::kib(16) * ((4 << 17) / 512));
+  spec.tokens = 2048;
+  const EvenTraffic even = even_traffic(spec, 8192).value();
+  EXPECT_NEAR(even.share, 1 - std::exp(-1.0), 1e-3);
+  EXPECT_NEAR(even.each.as_double() / Bytes::kib(16).as_double(), 1 / even.share, 1e-3);
+  EXPECT_NEAR(even.above_mean, std::sqrt(2 * std::log(8192.0) / 8192), 1e-9);
+  spec.tokens = 1 << 16;
+  spec.skew = 0.5;
+  EXPECT_FALSE(even_traffic(spec, 8192));
+  EXPECT_THROW(traffic_matrix(spec, 8192), TooLarge);
 }
 
 TEST(Traffic, AnEstimateIsOfDenseTrafficOnly) {
