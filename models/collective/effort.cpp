@@ -1,10 +1,14 @@
 #include "models/collective/effort.hpp"
 
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "models/collective/scale_note.hpp"
+#include "models/collective/settled.hpp"
 #include "models/transport/packet_hops.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/topology/fabric.hpp"
 
 namespace weft {
 namespace {
@@ -30,6 +34,18 @@ bool is_answered(const Scenario& scenario, const TopologySpec& topology, Predict
   } catch (const InputError&) {
     return false;
   }
+}
+
+/// A step's numbers of nodes are multiples of it; 0: it has none but its own.
+std::uint32_t unit_of_nodes(const StepSpec& step, const TopologySpec& settled) {
+  if (!step.data_is_rest) return 0;
+  std::uint32_t copy = 1;  // GPUs of a copy of the model
+  for (const Parallel p : step.order) {
+    if (p != Parallel::kData) copy *= step.degree(p);
+  }
+  const auto gpus =
+      static_cast<std::uint32_t>(Fabric(settled, settled.nodes).count(DeviceKind::kGpu));
+  return copy / std::gcd(copy, gpus);
 }
 
 std::string text_of(const PacketEffort& effort) {
@@ -88,11 +104,14 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
                              const PredictOptions& options, const Predictor& predictor,
                              const ParamCatalog& catalog) {
   std::string out;
+  const auto add = [&out](const std::string& question) {
+    out += (out.empty() ? "" : "or ") + question + " ";
+  };
   Scenario fewer = scenario;
   while (fewer.sizes.size() > 1) {
     fewer.sizes.resize(fewer.sizes.size() / 2);
     if (!is_answered(fewer, topology, options, predictor, catalog)) continue;
-    out = fmt::format("sizes up to {} ", format_size(fewer.sizes.back()));
+    add("sizes up to " + format_size(fewer.sizes.back()));
     break;
   }
   std::vector<ScenarioSetting> settings = scenario.set;
@@ -100,11 +119,27 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
   PredictOptions smaller = options;
   smaller.set.push_back({"nodes", "", {}});
   const std::uint32_t all = nodes_of(scenario, settings, topology.nodes);
-  for (std::uint32_t nodes = all / 2; nodes > 0; nodes /= 2) {
+  Params params(catalog);
+  const TopologySpec settled = settle(scenario, topology, options, params).spec;
+  const std::uint32_t unit = scenario.step ? unit_of_nodes(*scenario.step, settled) : 1;
+  for (std::uint32_t half = all / 2; half > 0 && unit > 0; half /= 2) {
+    const std::uint32_t nodes = half / unit * unit;
+    if (nodes == 0) break;
     smaller.set.back().value = std::to_string(nodes);
     if (!is_answered(scenario, topology, smaller, predictor, catalog)) continue;
-    out += fmt::format("{}--set nodes={} ", out.empty() ? "" : "or ", nodes);
+    add(fmt::format("--set nodes={}", nodes));
     break;
+  }
+  if (scenario.step) {
+    const auto add_if_answered = [&](const std::string& key, const std::string& value) {
+      PredictOptions other = options;
+      other.set.push_back({key, value, {}});
+      if (is_answered(scenario, topology, other, predictor, catalog)) {
+        add("--set " + key + "=" + value);
+      }
+    };
+    if (params.choice("wire.routing") == "ecmp") add_if_answered("wire.routing", "spread");
+    add_if_answered("nccl.algo", "Ring");
   }
   return out.empty() ? out : out + "would be answered";
 }

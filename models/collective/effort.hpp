@@ -45,8 +45,8 @@ inline constexpr double kLongRun = 10;
 std::string of_one_core(double seconds);
 
 /// After a TooLarge: what of the same question would be answered, such as "--set nodes=64 would be
-/// answered"; found by asking `predictor`, with fewer and fewer nodes and sizes. "" if nothing
-/// would.
+/// answered"; found by asking `predictor`, with fewer and fewer nodes (of a step numbers that it
+/// splits over) and sizes, and a step with its load spread, or on rings. "" if nothing would.
 std::string smaller_question(const Scenario& scenario, const TopologySpec& topology,
                              const PredictOptions& options, const Predictor& predictor,
                              const ParamCatalog& catalog);

@@ -50,17 +50,22 @@ class Watch final : public RunObserver {
   std::unordered_map<FlagIndex, std::vector<Time>> times_;  // begin, end, begin, ...
 };
 
-/// How long running a plan takes on one core, s, within a factor of three or so. The more actors
-/// there are, the more do their transfers meet, and the less of it stays in caches: 7e3 to 2.9e6
-/// transfers by 450 to 257,000 actors took 1.2 to 48 us each, by 0.6 to 1.5 of this (experts'
-/// tokens on 1 to 32 nodes, a training step; release build on one core of a shared virtual machine,
-/// 2026-11-28).
+/// The more actors there are, the more do their transfers meet, and the less of it stays in caches:
+/// 7e3 to 2.9e6 transfers by 450 to 257,000 actors took 1.2 to 48 us each, by 0.6 to 1.5 of this
+/// (experts' tokens on 1 to 32 nodes, a training step; release build on one core of a shared
+/// virtual machine, 2026-11-28).
 double seconds_of(const Plan& plan, double transfers) {
   constexpr double kEach = 8.5e-8;
   return kEach * std::sqrt(static_cast<double>(plan.actors.size())) * transfers;
 }
 
 }  // namespace
+
+double graph_seconds(const Plan& runs) {
+  return seconds_of(runs, static_cast<double>(transfer_count(runs)));
+}
+
+double seconds_of_more(double seconds, double times) { return seconds * times * std::sqrt(times); }
 
 PreparedGraph::PreparedGraph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
                              const PredictOptions& options)

@@ -45,5 +45,10 @@ class PreparedGraph {
 
 /// Twenty minutes of one core.
 inline constexpr double kMostGraphSeconds = 1200;
+/// How long running a plan, folded where it folds, takes on one core, in seconds, within a factor
+/// of three or so.
+double graph_seconds(const Plan& runs);
+/// How long so many times as many ranks of the same kind take: as many transfers by as many actors.
+double seconds_of_more(double seconds, double times);
 
 }  // namespace weft

@@ -10,40 +10,45 @@
 #include "models/workload/training.hpp"
 
 namespace weft {
-namespace {
 
-/// Replicas that fill whole nodes, kSampled of these or of themselves; none if they do not.
-std::optional<std::uint32_t> sampled_replicas(const StepSpec& step, std::uint32_t gpus) {
+std::optional<std::uint32_t> Replicas::filling_nodes(const StepSpec& step, const Fabric& fabric) {
+  const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
   const std::uint32_t stride = stride_of(step, Parallel::kData);
   const std::uint32_t in_one_node = gpus / std::gcd(stride, gpus);
   if (stride % gpus != 0 && gpus % stride != 0) return {};
   if (step.degree(Parallel::kData) % in_one_node != 0) return {};
-  return Replicas::kSampled * in_one_node;
+  return in_one_node;
 }
 
-}  // namespace
+std::unique_ptr<Replicas> Replicas::few(std::uint32_t replicas, const StepSpec& step,
+                                        const Machine& cluster, const PartLibrary& parts,
+                                        const CommunicatorDecisions::Asked& asked,
+                                        std::optional<SampleNetwork> network) {
+  StepSpec fewer = step;
+  fewer.degrees[static_cast<std::size_t>(Parallel::kData)] = replicas;
+  const auto nodes =
+      static_cast<std::uint32_t>(fewer.ranks() / cluster.fabric().count(DeviceKind::kGpu));
+  return std::unique_ptr<Replicas>(new Replicas(std::move(fewer), step.degree(Parallel::kData),
+                                                nodes, cluster, parts, network, asked));
+}
 
 std::unique_ptr<Replicas> Replicas::of(const StepSpec& step, const Machine& cluster,
                                        const PartLibrary& parts,
                                        const CommunicatorDecisions::Asked& asked) {
-  const auto gpus = static_cast<std::uint32_t>(cluster.fabric().count(DeviceKind::kGpu));
-  const std::optional<std::uint32_t> replicas = sampled_replicas(step, gpus);
+  const std::optional<std::uint32_t> in_one_node = filling_nodes(step, cluster.fabric());
   const std::uint32_t all = step.degree(Parallel::kData);
-  if (!replicas || *replicas >= all) return nullptr;
+  if (!in_one_node || kSampled * *in_one_node >= all) return nullptr;
+  const std::uint32_t replicas = kSampled * *in_one_node;
   if (!may_be_sampled(Op::kAllReduce, cluster)) return nullptr;
   if (!cluster.devices().unlike_nodes().empty()) return nullptr;  // some replica has it
-  const auto few = [&](std::uint32_t of_all, std::optional<SampleNetwork> network) {
-    StepSpec fewer = step;
-    fewer.degrees[static_cast<std::size_t>(Parallel::kData)] = of_all;
-    const auto nodes = static_cast<std::uint32_t>(fewer.ranks() / gpus);
-    return std::unique_ptr<Replicas>(
-        new Replicas(std::move(fewer), all, nodes, cluster, parts, network, asked));
+  const auto on = [&](std::uint32_t of_all, std::optional<SampleNetwork> network) {
+    return few(of_all, step, cluster, parts, asked, network);
   };
-  if (cluster.has_one_switch()) return few(*replicas, {});
+  if (cluster.has_one_switch()) return on(replicas, {});
   if (cluster.network_never_blocks()) {
     const std::optional<Duration> takes = farthest_nics(cluster, cabled_pairs(cluster));
     if (!takes) return nullptr;
-    return few(*replicas, SampleNetwork{*takes, *takes});
+    return on(replicas, SampleNetwork{*takes, *takes});
   }
   if (!cluster.network_spreads()) return nullptr;
   const NetworkSpec& network = cluster.fabric().spec().network;
@@ -54,8 +59,8 @@ std::unique_ptr<Replicas> Replicas::of(const StepSpec& step, const Machine& clus
   const std::optional<StepLimits> limits = step_limits(cluster, step);
   if (!limits) return nullptr;
   constexpr std::uint32_t kMost = 8;  // times as many
-  for (std::uint32_t times = 1; times <= kMost && times * *replicas < all; ++times) {
-    std::unique_ptr<Replicas> out = few(times * *replicas, {});
+  for (std::uint32_t times = 1; times <= kMost && times * replicas < all; ++times) {
+    std::unique_ptr<Replicas> out = on(times * replicas, {});
     const std::optional<StepLimits> here = step_limits(out->machine(), out->step());
     if (here && hold_up_alike(*limits, *here)) return out;
   }

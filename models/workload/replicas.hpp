@@ -34,6 +34,16 @@ class Replicas {
                                       const PartLibrary& parts,
                                       const CommunicatorDecisions::Asked& asked);
 
+  /// So many replicas, which must fill whole nodes, on a network like the cluster's, whether or not
+  /// they stand for all: to find out what running all would cost.
+  static std::unique_ptr<Replicas> few(std::uint32_t replicas, const StepSpec& step,
+                                       const Machine& cluster, const PartLibrary& parts,
+                                       const CommunicatorDecisions::Asked& asked,
+                                       std::optional<SampleNetwork> network = {});
+  /// The least number of replicas that fills whole nodes; none if they do not begin at the same
+  /// GPU of a node.
+  static std::optional<std::uint32_t> filling_nodes(const StepSpec& step, const Fabric& fabric);
+
   const StepSpec& step() const { return step_; }
   const Machine& machine() const { return sample_.machine; }
   const DeviceParams& devices() const { return sample_.devices; }

@@ -17,6 +17,7 @@
 #include "models/workload/lone_calls.hpp"
 #include "models/workload/replicas.hpp"
 #include "models/workload/scenario_machine.hpp"
+#include "models/workload/step_effort.hpp"
 #include "models/workload/training.hpp"
 #include "sim/base/random.hpp"
 
@@ -155,6 +156,10 @@ class StepRunner {
   std::optional<StepRow> run(MemoryPath path, const PredictOptions& told,
                              std::vector<std::string>& notes) {
     if (lone_calls_ && is_long(path)) return run_lone_calls(path, told, notes);
+    if (asked_.scenario.step && !replicas_stand_for_all(path) &&
+        is_surely_answered(*asked_.scenario.step, on_, path, told) && told.check_only) {
+      return std::nullopt;
+    }
     Part part = part_of(path);
     if (falls_back(*part.machine, part.plan.plan, path, notes)) part = part_of(path);
     const PreparedGraph prepared(*part.machine, *part.graph, part.plan, told);
@@ -180,6 +185,9 @@ class StepRunner {
   const std::map<RunBy, std::vector<std::string>>& run_by() const { return run_by_; }
 
  private:
+  bool replicas_stand_for_all(MemoryPath path) {
+    return replicas_ != nullptr && replicas_->stand_for_all(of_replicas_, on_.decisions(), path);
+  }
   /// Whether the calls come to more transfers than some seconds' of one core. Of replicas on rings
   /// one rank stands for all.
   bool is_long(MemoryPath path) {
@@ -188,8 +196,7 @@ class StepRunner {
     const Schedule& schedule = on_.decisions().schedule(all, path);
     const TaskGraph& graph = lone_calls_->graph();
     const std::vector<std::uint64_t> calls = graph.calls();
-    const bool is_few =
-        replicas_ != nullptr && replicas_->stand_for_all(of_replicas_, on_.decisions(), path);
+    const bool is_few = replicas_stand_for_all(path);
     double transfers = 0;
     for (std::size_t e = 0; e < graph.exchanges.size(); ++e) {
       const Exchange& exchange = graph.exchanges[e];
@@ -234,7 +241,7 @@ class StepRunner {
   };
   Part part_of(MemoryPath path) {
     CommunicatorDecisions& decisions = on_.decisions();
-    if (replicas_ != nullptr && replicas_->stand_for_all(of_replicas_, decisions, path)) {
+    if (replicas_stand_for_all(path)) {
       return {&replicas_->machine(), &of_replicas_,
               graph_plan(replicas_->devices(), replicas_->schedules(decisions, path), of_replicas_,
                          options_.stop)};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -12,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/error.hpp"
+#include "models/collective/predict.hpp"
 
 namespace weft {
 namespace {
@@ -355,14 +354,23 @@ class RankBuilder {
   std::vector<Tasks> gathered_;  ///< parameters, by bucket, from the step's begin on
 };
 
-/// About how many tasks a rank will have.
-double tasks_of_rank(const StepSpec& step) {
-  const double layers =
-      static_cast<double>(step.layers) / step.degree(Parallel::kPipeline) * step.micro_batches;
-  return layers * 20;
+}  // namespace
+
+double tasks_of(const StepSpec& step) {
+  constexpr double kOfLayer = 20;  // and micro-batch
+  return kOfLayer * step.layers / step.degree(Parallel::kPipeline) * step.micro_batches *
+         static_cast<double>(step.ranks());
 }
 
-}  // namespace
+void refuse_many_tasks(const StepSpec& step) {
+  constexpr double kMostTasks = 5e6;  // some 300 B each
+  const double tasks = tasks_of(step);
+  if (tasks <= kMostTasks) return;
+  throw TooLarge(step.place,
+                 fmt::format("layers x micro-batches x GPUs are too many to simulate, about {:.1e} "
+                             "tasks; take fewer nodes, layers or micro-batches",
+                             tasks));
+}
 
 std::uint32_t stride_of(const StepSpec& step, Parallel p) {
   std::uint32_t stride = 1;
@@ -374,17 +382,7 @@ std::uint32_t stride_of(const StepSpec& step, Parallel p) {
 }
 
 TaskGraph training_graph(const StepSpec& step) {
-  constexpr double kMostTasks = 5e6;  // some 300 B each
-  const double tasks = tasks_of_rank(step) * static_cast<double>(step.ranks());
-  if (tasks > kMostTasks) {
-    throw InputError(
-        step.place,
-        fmt::format("layers x micro-batches x GPUs are too many to simulate, about {:.1e} tasks; "
-                    "{:.0f} GPUs would be answered; take fewer nodes, layers or micro-batches, or "
-                    "let data-parallel groups run Ring, or PAT on a network that never blocks: "
-                    "there a few replicas stand for all",
-                    tasks, std::floor(kMostTasks / tasks_of_rank(step))));
-  }
+  refuse_many_tasks(step);
   TaskGraph graph;
   graph.labels = {"forward", "backward", "optimizer"};
   graph.ranks.resize(step.ranks());

@@ -15,9 +15,13 @@ inline constexpr std::string_view kExpertDataGroup = "expert data";
 /// How far apart the ranks are whose coordinates differ by one.
 std::uint32_t stride_of(const StepSpec& step, Parallel p);
 
+/// About how many tasks all ranks of a step have.
+double tasks_of(const StepSpec& step);
+/// Throws TooLarge for more than about five million tasks.
+void refuse_many_tasks(const StepSpec& step);
+
 /// What each rank does in one training step; models/workload/README.md has the rules. Precondition:
-/// read_step() made the step, or what it checks holds. Throws InputError for more than about
-/// five million tasks.
+/// read_step() made the step, or what it checks holds. Throws as refuse_many_tasks().
 TaskGraph training_graph(const StepSpec& step);
 
 }  // namespace weft

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+
+#include "models/collective/predict.hpp"
+#include "models/nccl/memory_path.hpp"
+#include "models/workload/scenario_machine.hpp"
+#include "sim/input/step.hpp"
+
+namespace weft {
+
+/// How long running all ranks of a step takes on one core, in seconds, told by the plan of a few
+/// data-parallel replicas: all have as many transfers each, and as many of these are alike. The
+/// plan of all would itself take half a minute and some GB to make. none: it has so few tasks that
+/// it is looked at itself, or too few replicas. `on` has the step's machine. Throws what
+/// refuse_many_tasks() and graph_plan() do; Stopped.
+std::optional<double> seconds_by_few(const StepSpec& step, ScenarioMachine& on, MemoryPath path,
+                                     const PredictOptions& options);
+
+/// Throws TooLarge for a step that would be refused once its plan is made. Returns whether it is
+/// known to be answered without that: seconds_by_few() says so.
+bool is_surely_answered(const StepSpec& step, ScenarioMachine& on, MemoryPath path,
+                        const PredictOptions& options);
+
+}  // namespace weft
