@@ -8,9 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "models/collective/sample.hpp"
-#include "sim/base/random.hpp"
 #include "tests/models/prediction.hpp"
-#include "tests/seeds.hpp"
 
 namespace weft::test::models_fold_run {
 namespace {
@@ -58,35 +56,6 @@ TEST(FoldRun, EveryAlgorithmAndProtocol) {
               {"nccl.algo=NVLSTree", "network.kind=leaf-spine", "network.ports=32"});
   expect_same(scenario_of("hgx-h100-8nic.yaml", 4, "allgather", Bytes::mib(4)),
               {"gpu.count=1", "nccl.algo=PAT"});
-}
-
-TEST(FoldRun, RandomClusters) {
-  const std::vector<std::string> ops{"allreduce", "allgather", "reducescatter", "broadcast",
-                                     "reduce",    "alltoall",  "sendrecv"};
-  const std::vector<std::string> topologies{
-      "hgx-h100-8nic.yaml", "hgx-h100-4nic.yaml",        "hgx-h100-2nic.yaml",
-      "dgx-h100.yaml",      "genoa-2p-same-switch.yaml", "hgx-h800-4nic.yaml",
-      "hgx-a100.yaml",      "sapphire-rapids-2p.yaml",   "hgx-b200-8nic-cx8.yaml"};
-  const std::vector<std::vector<std::string>> networks{
-      {},
-      {"network.kind=leaf-spine", "network.ports=32"},
-      {"network.kind=leaf-spine", "network.ports=32", "network.placement=round-robin"},
-      {"network.kind=rail-optimised", "network.ports=16"},
-      {"network.kind=leaf-spine", "network.ports=32", "network.oversubscription=2"},
-      {"network.kind=leaf-spine", "network.ports=32", "wire.routing=ecmp"}};
-  for (std::uint64_t seed = 1; seed <= seeds(12); ++seed) {
-    std::mt19937_64 stream = random_stream(seed, "fold");
-    const auto pick = [&stream](const auto& from) {
-      return from[static_cast<std::size_t>(uniform_below(stream, from.size()))];
-    };
-    const std::string op = pick(ops);
-    const std::string topology = pick(topologies);
-    const auto most = is_chain(parse_op(op)) ? Sample::kOfRings : 6;  // beyond few stand for all
-    const auto nodes = static_cast<std::uint32_t>(2 + uniform_below(stream, most - 1));
-    const Bytes bytes{static_cast<std::int64_t>(1) << (10 + uniform_below(stream, 14))};
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    expect_same(scenario_of(topology, nodes, op, bytes), pick(networks));
-  }
 }
 
 // 1,024 GPUs on leaves with half as many uplinks as NICs, next nodes on other leaves. One channel
