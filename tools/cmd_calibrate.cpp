@@ -234,7 +234,7 @@ CalibrationFacts facts_of(const CalibrateArguments& arguments, const Calibration
 
 Calibration calibrate_told(CalibrationRequest& request, const ParamCatalog& catalog,
                            const Stopping& stopping) {
-  Pace pace("predictions at most");
+  Pace pace("predictions at most", true);
   const Progress progress([&pace] { return pace.text(); });
   request.options.stop = stopping.stop();
   request.on_progress = [&](std::size_t done, std::size_t most) {

@@ -18,14 +18,21 @@ std::string about_seconds(double seconds) {
   return fmt::format("{:.1f} h", seconds / kHour);
 }
 
-Pace::Pace(std::string unit, double beforehand) : unit_{std::move(unit)}, in_all_{beforehand} {}
+Pace::Pace(std::string unit, bool at_most) : unit_{std::move(unit)}, at_most_{at_most} {}
 
 void Pace::is_at(std::size_t done, std::size_t all, double share, double beforehand) {
   const std::lock_guard lock(mutex_);
   done_ = done;
   all_ = all;
   share_ = share;
-  in_all_ = share > 0 ? elapsed() / share : beforehand;
+  constexpr double kTrusted = 0.1;  // of the estimate: counts as if so much had gone as estimated
+  if (beforehand > 0) {
+    const double slower =
+        (elapsed() + kTrusted * beforehand) / (share * beforehand + kTrusted * beforehand);
+    in_all_ = share > 0 ? elapsed() + (1 - share) * beforehand * slower : beforehand;
+  } else if (share > 0) {
+    in_all_ = elapsed() / share;
+  }
 }
 
 double Pace::elapsed() const {
@@ -38,7 +45,9 @@ std::string Pace::text(double elapsed) const {
   const std::lock_guard lock(mutex_);
   std::string out = all_ == 0 ? "preparing" : fmt::format("{} of {} {}", done_, all_, unit_);
   out += ", " + about_seconds(elapsed);
-  if (in_all_ > elapsed) out += ", about " + about_seconds(in_all_ - elapsed) + " left";
+  if (in_all_ > elapsed) {
+    out += (at_most_ ? ", at most " : ", about ") + about_seconds(in_all_ - elapsed) + " left";
+  }
   if (in_all_ > 0 && in_all_ <= elapsed) out += ", longer than estimated";
   return out;
 }

@@ -12,14 +12,15 @@ namespace weft {
 /// "2 s", "40 s", "12 min", "3.5 h": times for people, about.
 std::string about_seconds(double seconds);
 
-/// How far work has come and how long the rest will take: from how long what is done took, or,
-/// before anything is done, from what is known beforehand. Any thread may say and ask.
+/// How far work has come and how long the rest will take: from how long what is done took, and, as
+/// long as that is little, from what is known beforehand. Any thread may say and ask.
 class Pace {
  public:
-  /// `beforehand`: how long all of it will take, s; 0: not known.
-  explicit Pace(std::string unit, double beforehand = 0);
+  /// `at_most`: it may end long before all is done.
+  explicit Pace(std::string unit, bool at_most = false);
 
-  /// So many of `all` are done, a share of the work.
+  /// So many of `all` are done, a share of the work. `beforehand`: how long all of it will take, s;
+  /// 0: not known.
   void is_at(std::size_t done, std::size_t all, double share, double beforehand = 0);
   /// "3 of 62 rows, 12 s, about 40 s left", `elapsed` s after the beginning.
   std::string text(double elapsed) const;
@@ -31,12 +32,13 @@ class Pace {
   double elapsed() const;
 
   std::string unit_;
+  bool at_most_;
   Clock::time_point begin_{Clock::now()};
   mutable std::mutex mutex_;
   std::size_t done_{0};
   std::size_t all_{0};
   double share_{0};
-  double in_all_;  ///< s, estimated
+  double in_all_{0};  ///< s, estimated
 };
 
 /// On a terminal a line of standard error that is written over twice a second, and gone at the end;

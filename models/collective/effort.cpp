@@ -1,6 +1,9 @@
 #include "models/collective/effort.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -13,15 +16,55 @@
 namespace weft {
 namespace {
 
-// Round numbers by runs of the dev build on one core of a shared virtual machine (2026-11-22): 256
-// GPUs, 256 MiB, 8 channels, a ring takes 5 to 7 s (7 by these), a tree 4 to 5 s (2 by these).
-constexpr double kTransfersPerSecond = 1e6;
-constexpr double kConnectionsPerSecond = 1e5;
-// Likewise (2026-11-27, a loaded machine): on leaves and spines with drawn routes 64 MiB on 256
-// GPUs takes 36 s as a ring, 19 s as a tree, where the above say 4 and 2, NVLSTree on 1,024 59 s
-// for 4; two jobs of 512 GPUs each, tree and all-to-all, 270 s for 7.
-constexpr double kWhole = 15;
-constexpr double kWholeOnOneSwitch = 5;  // two jobs of 32 nodes, rings of 128 MiB: 42 s for 8
+// Round numbers by runs of the dev build on one core of a shared virtual machine (2026-11-30), none
+// of whose ranks are alike. What all flows share, each new one shares out anew: so on several
+// switches, and in an all-to-all. Beside each what was measured.
+constexpr double kOfRing = 3e-6;          // s a transfer: 1.5 to 2.3; of two jobs 5
+constexpr double kOfTree = 5e-6;          // 4.6 to 5.8; of nodes of 72 GPUs 8 and more
+constexpr double kOfAllToAll = 15e-6;     // 4 on 8 nodes, 22 on 2 in the place of 128
+constexpr double kOnSeveralSwitches = 3;  // times as much: drawn rings 9, drawn trees 16, PAT 10
+constexpr double kOfConnection = 1e-6;    // made and folded
+constexpr double kOfSend = 1e-5;          // a connection of an all-to-all
+
+/// Whether a rank of the first node has edges to other nodes.
+bool leaves_node(const TreeRank& rank, std::size_t gpus) {
+  const auto is_outside = [gpus](std::uint32_t other) {
+    return other != TreeRank::kNone && other >= gpus;
+  };
+  return is_outside(rank.up) || std::ranges::any_of(rank.down, is_outside);
+}
+
+/// NICs by which the operation leaves a node: their number if these are all that it has, as then
+/// their GPUs take turns at what each does in a channel; else 1. Of NVLS its heads.
+double alike_nics(const Fabric& fabric, const Schedule& schedule, const Choice& choice) {
+  std::size_t all = 0;
+  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+    if (fabric.wire_link(fabric.device(0, DeviceKind::kNic, n))) ++all;
+  }
+  if (choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree) {
+    return std::max<double>(1, static_cast<double>(schedule.nvls.places.size()));
+  }
+  std::set<std::size_t> used;
+  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
+  const auto add_trees = [&](const std::vector<Tree>& trees) {
+    for (std::size_t t = 0; t < std::min<std::size_t>(trees.size(), choice.channels); ++t) {
+      for (std::size_t g = 0; g < std::min(gpus, trees[t].size()); ++g) {
+        if (leaves_node(trees[t][g], gpus)) used.insert(trees[t][g].nic);
+      }
+    }
+  };
+  if (choice.algorithm == Algorithm::kPointToPoint) {
+    for (const auto& of_gpu : schedule.p2p_nics) used.insert(of_gpu.begin(), of_gpu.end());
+  } else if (choice.algorithm == Algorithm::kRing) {
+    for (std::size_t c = 0; c < std::min<std::size_t>(schedule.rings.size(), choice.channels);
+         ++c) {
+      if (!schedule.rings[c].entry_nic.empty()) used.insert(schedule.rings[c].entry_nic.front());
+    }
+  } else if (choice.algorithm == Algorithm::kTree) {
+    add_trees(schedule.trees);
+  }
+  return used.empty() || used.size() < all ? 1 : static_cast<double>(all);
+}
 
 bool is_answered(const Scenario& scenario, const TopologySpec& topology, PredictOptions options,
                  const Predictor& predictor, const ParamCatalog& catalog) {
@@ -55,12 +98,27 @@ std::string text_of(const PacketEffort& effort) {
 
 }  // namespace
 
-double task_seconds(const PlanSize& size, double launches) {
-  return launches * size.transfers / kTransfersPerSecond + size.connections / kConnectionsPerSecond;
+double alike(const Machine& machine, const Schedule& schedule, Op op, const Choice& choice) {
+  if (machine.has_unlike_nodes() || machine.has_emulated_nics()) return 1;
+  // Each node of a tree or a chain has a place of its own, over several switches each of PAT's
+  // messages a way of its own, and a ring over an odd number of nodes one hop out of turn.
+  const std::uint32_t all = machine.fabric().nodes();
+  const Algorithm algorithm = choice.algorithm;
+  const bool nodes_differ = algorithm == Algorithm::kTree || algorithm == Algorithm::kNvlsTree ||
+                            is_chain(op) ||
+                            (algorithm == Algorithm::kPat && !machine.has_one_switch()) ||
+                            (algorithm == Algorithm::kRing && all % 2 == 1);
+  const double nodes = nodes_differ ? 1 : all;
+  return nodes * alike_nics(machine.fabric(), schedule, choice);
 }
 
-double whole_seconds(const PlanSize& size, double launches, bool one_switch) {
-  return task_seconds(size, launches) * (one_switch ? kWholeOnOneSwitch : kWhole);
+double fluid_seconds(const PlanSize& size, double launches, Algorithm algorithm, bool one_switch,
+                     double alike) {
+  const bool is_p2p = algorithm == Algorithm::kPointToPoint;
+  const double here = algorithm == Algorithm::kRing ? kOfRing : kOfTree;
+  const double of_transfer = is_p2p ? kOfAllToAll : here * (one_switch ? 1 : kOnSeveralSwitches);
+  const double of_connection = is_p2p ? kOfSend : kOfConnection;
+  return launches * size.transfers * of_transfer / alike + size.connections * of_connection;
 }
 
 void PacketEffort::add(const PacketEffort& plan, double times) {

@@ -7,13 +7,15 @@
 
 namespace weft {
 
-/// How long the fluid transport takes for one row, on one core: seconds, within a factor of three
-/// or so; who shows it scales it by what this process has taken so far. `launches`: how often the
-/// plan is run at most.
-double task_seconds(const PlanSize& size, double launches);
+/// How many times as many ranks a plan has as are simulated of it, about: its nodes where all do
+/// the same, times the NICs of each where all of them do (fold()).
+double alike(const Machine& machine, const Schedule& schedule, Op op, const Choice& choice);
 
-/// The same where every rank is simulated, as nothing folds, on one switch or on several.
-double whole_seconds(const PlanSize& size, double launches, bool one_switch);
+/// How long the fluid transport takes for a plan, of which so much is alike, on one switch or on
+/// several: seconds of one core, within a factor of three or so; who shows it scales it by what
+/// this process has taken so far. `launches`: how often the plan is run at most.
+double fluid_seconds(const PlanSize& size, double launches, Algorithm algorithm, bool one_switch,
+                     double alike);
 
 /// What is refused beforehand: some minutes on one core where it folds, and some GB.
 inline constexpr double kMostTransfers = 2e8;

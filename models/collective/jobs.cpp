@@ -166,7 +166,8 @@ double rates_seconds(const Cluster& cluster, const JobPlans& jobs) {
   const double unlike = jobs.folded ? 3 : 1;
   double transfers = 0;
   for (const Plan& plan : jobs.to_run()) transfers += static_cast<double>(transfer_count(plan));
-  return 2 * whole_seconds({unlike * transfers, 0}, 1, cluster.machine.has_one_switch());
+  return 2 * fluid_seconds({unlike * transfers, 0}, 1, Algorithm::kTree,
+                           cluster.machine.has_one_switch(), 1);
 }
 
 /// Throws TooLarge where one launch of each takes too long.
@@ -407,14 +408,16 @@ double seconds_of(const JobPlans& jobs, const JobLaunches& launches) {
   return jobs.seconds * (launches.growth > 1 ? 1 + launches.growth : 1);
 }
 
-/// Before it is known how many.
-void tell_rates(const JobPlans& jobs, const PredictOptions& options) {
-  if (options.fidelity == Fidelity::kPacket) return;
-  if (!options.on_estimate || jobs.seconds <= kLongRun) return;
+/// Before it is known how many launches there are, or then, if these make it long.
+void tell_rates(const JobPlans& jobs, const JobLaunches* launches, const PredictOptions& options) {
+  if (options.fidelity == Fidelity::kPacket || !options.on_estimate) return;
+  const bool was_told = launches != nullptr && jobs.seconds > kLongRun;
+  const double seconds = launches != nullptr ? seconds_of(jobs, *launches) : jobs.seconds;
+  if (was_told || seconds <= kLongRun) return;
   options.on_estimate(std::string(jobs.folded ? "jobs: of what is alike one stands for all"
                                               : "jobs: every rank is simulated") +
-                      ", about " + of_one_core(jobs.seconds) +
-                      " for each memory path, more where shorter jobs are launched again");
+                      ", about " + of_one_core(seconds) + " for each memory path" +
+                      (launches != nullptr ? "" : ", more where shorter jobs are launched again"));
 }
 
 void tell_packets(const JobPlans& jobs, const JobLaunches& launches,
@@ -452,9 +455,10 @@ bool run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
       if (options.stop != nullptr) options.stop->check();
       const JobPlans jobs = plans_over(name);
       const bool is_first = result.rows.empty();
-      if (is_first) tell_rates(jobs, options);
+      if (is_first) tell_rates(jobs, nullptr, options);
       if (is_first) tell(jobs.seconds);
       const JobLaunches launches = launches_of(cluster, scenario, jobs, options);
+      if (is_first) tell_rates(jobs, &launches, options);
       if (is_first) tell_packets(jobs, launches, options);
       if (run_path(cluster, scenario, parse_memory_path(name), jobs, launches, options, result)) {
         has_drawn = true;

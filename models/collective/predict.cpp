@@ -9,6 +9,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -132,23 +133,34 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   }
 }
 
-/// Whether hardly anything folds, as not all nodes of a large cluster are alike.
-bool folds_little(const Machine& machine) {
-  return machine.fabric().nodes() > Sample::kMostWhole && machine.has_unlike_nodes();
+/// How long one run for a task takes: of the cluster, or of a sample.
+double run_seconds(const Ready& ready, const RowTask& task, const Machine& machine,
+                   const Schedule& schedule, Bytes bytes) {
+  const Choice choice = schedule.choose(task.op, bytes);
+  const PlanSize size = plan_size(machine.devices(), schedule, task.op, bytes);
+  const double launches = launches_of(ready, task, most_of_chain(size.transfers));
+  const double of_each =
+      runs_every_rank(ready, task) ? 1 : alike(machine, schedule, task.op, choice);
+  return fluid_seconds(size, launches, choice.algorithm, machine.has_one_switch(), of_each);
 }
 
-double seconds_of(const Ready& ready, const RowTask& task) {
-  const PlanSize size = size_of(task, ready.machine, ready.schedules);
-  const double launches = launches_of(ready, task, most_of_chain(size.transfers));
-  const bool one_switch = ready.machine.has_one_switch();
-  if (runs_every_rank(ready, task) || (!task.stand_in.first && folds_little(ready.machine))) {
-    return whole_seconds(size, launches, one_switch);
-  }
-  double out = task_seconds(size, launches);
-  for (const SampleRun& run : task.stand_in.runs()) {
-    if (!run.sample->is_whole() || !folds_little(run.sample->machine)) continue;
-    const PlanSize whole = run_size(run, ready.schedules, task);
-    out += whole_seconds(whole, launches, one_switch) - task_seconds(whole, launches);
+/// How long the tasks take, in their order: what several need is the first one's.
+std::vector<double> seconds_of(const Ready& ready, const std::vector<RowTask>& tasks) {
+  std::vector<double> out(tasks.size());
+  std::set<SampleRunKey> met;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const RowTask& task = tasks[t];
+    const Schedule& cluster = ready.schedules.at(task.path);
+    if (!task.stand_in.first) {
+      out[t] = run_seconds(ready, task, ready.machine, cluster, task.bytes);
+      continue;
+    }
+    const Choice choice = cluster.choose(task.op, task.bytes);
+    for (const SampleRun& run : task.stand_in.runs()) {
+      if (!met.insert(key_of(run, task, choice)).second) continue;
+      const Schedule schedule = always(choice, run.sample->schedules.at(task.path));
+      out[t] += run_seconds(ready, task, run.sample->machine, schedule, run.bytes);
+    }
   }
   return out;
 }
@@ -157,8 +169,8 @@ double seconds_of(const Ready& ready, const RowTask& task) {
 void tell_long(const Ready& ready, const std::vector<RowTask>& tasks) {
   const auto& tell = ready.options.on_estimate;
   if (!tell) return;
-  double seconds = 0;
-  for (const RowTask& task : tasks) seconds += seconds_of(ready, task);
+  const std::vector<double> of_each = seconds_of(ready, tasks);
+  const double seconds = std::accumulate(of_each.begin(), of_each.end(), 0.0);
   if (seconds < kLongRun) return;
   const auto every_rank = [&](const RowTask& task) { return runs_every_rank(ready, task); };
   if (std::ranges::none_of(tasks, every_rank)) {
@@ -198,7 +210,7 @@ class Telling {
  public:
   Telling(const Ready& ready, const std::vector<RowTask>& tasks) : options_{ready.options} {
     if (!options_.on_progress) return;
-    for (const RowTask& task : tasks) work_.push_back(seconds_of(ready, task));
+    work_ = seconds_of(ready, tasks);
     so_far_ = {0, tasks.size(), 0, std::accumulate(work_.begin(), work_.end(), 0.0)};
     options_.on_progress(so_far_);
   }
@@ -407,9 +419,10 @@ std::vector<double> Prepared::seconds(Op op, const std::vector<Bytes>& sizes,
   SampleRuns runs;
   const Ready ready{machine_, schedules_, options_, runs};
   std::vector<double> out(sizes.size());
-  for (const RowTask& task : tasks) {
-    const auto at = std::ranges::find(sizes, task.bytes) - sizes.begin();
-    out[static_cast<std::size_t>(at)] += seconds_of(ready, task);
+  const std::vector<double> of_each = seconds_of(ready, tasks);
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const auto at = std::ranges::find(sizes, tasks[t].bytes) - sizes.begin();
+    out[static_cast<std::size_t>(at)] += of_each[t];
   }
   return out;
 }

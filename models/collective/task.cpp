@@ -80,13 +80,10 @@ class RowRunner {
   /// A sample's, run by the first row that asks: with what is chosen for the row's own bytes.
   const PlanRun& run_once(const Sample& sample, Bytes bytes) const {
     const Choice choice = ready_.schedules.at(task_.path).choose(task_.op, task_.bytes);
-    return ready_.runs.of({&sample, task_.path, task_.op, bytes, choice.algorithm, choice.protocol,
-                           choice.channels, choice.threads},
-                          [&] {
-                            if (ready_.options.stop != nullptr) ready_.options.stop->check();
-                            return run(sample.machine,
-                                       always(choice, sample.schedules.at(task_.path)), bytes);
-                          });
+    return ready_.runs.of(key_of({&sample, bytes}, task_, choice), [&] {
+      if (ready_.options.stop != nullptr) ready_.options.stop->check();
+      return run(sample.machine, always(choice, sample.schedules.at(task_.path)), bytes);
+    });
   }
 
  private:
@@ -377,6 +374,11 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
 }
 
 }  // namespace
+
+SampleRunKey key_of(const SampleRun& run, const RowTask& task, const Choice& choice) {
+  return {run.sample,       task.path,       task.op,         run.bytes,
+          choice.algorithm, choice.protocol, choice.channels, choice.threads};
+}
 
 double launches_of(const Ready& ready, const RowTask& task, std::uint32_t most) {
   const Choice choice = ready.schedules.at(task.path).choose(task.op, task.bytes);

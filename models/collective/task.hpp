@@ -72,8 +72,11 @@ class RunsByKey {
 };
 
 /// Of samples: several rows may be extended from the same.
-using SampleRuns = RunsByKey<std::tuple<const Sample*, MemoryPath, Op, Bytes, Algorithm,
-                                        std::string_view, std::uint32_t, std::uint32_t>>;
+using SampleRunKey = std::tuple<const Sample*, MemoryPath, Op, Bytes, Algorithm, std::string_view,
+                                std::uint32_t, std::uint32_t>;
+using SampleRuns = RunsByKey<SampleRunKey>;
+/// `choice`: for the task's own bytes.
+SampleRunKey key_of(const SampleRun& run, const RowTask& task, const Choice& choice);
 
 /// Runs that several predictions share, by all that decides them.
 class SharedRuns : public RunsByKey<std::pair<RunKey, std::uint64_t>> {};

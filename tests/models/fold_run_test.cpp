@@ -60,7 +60,7 @@ TEST(FoldRun, EveryAlgorithmAndProtocol) {
 
 // 1,024 GPUs on leaves with half as many uplinks as NICs, next nodes on other leaves. One channel
 // does not fill the uplinks (more take the whole run minutes): samples stand for a ring's
-// all-gather and reduce-scatter, sends are folded, every transfer as in the whole run. Of the
+// collectives, sends are folded, every transfer as in the whole run. Of the
 // time each cause has the same share.
 TEST(FoldRun, OversubscribedFabricOf1024GpusIsTheWholeOne) {
   const std::vector<std::string> fabric{"network.kind=leaf-spine",
@@ -90,6 +90,7 @@ TEST(FoldRun, OversubscribedFabricOf1024GpusIsTheWholeOne) {
     for (const CauseShare& share : folded.limited_by) shares[name(share.cause)] -= share.share;
     for (const auto& [cause, apart] : shares) EXPECT_NEAR(apart, 0, 1e-9) << cause;
   };
+  same("allreduce", Bytes::mib(16), true);
   same("allgather", Bytes::mib(16), true);
   same("reducescatter", Bytes::mib(16), true);
   same("sendrecv", Bytes::mib(1), false);
