@@ -4,39 +4,12 @@
 #include <charconv>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "models/workload/step_limits.hpp"
 #include "models/workload/training.hpp"
 
 namespace weft {
-namespace {
-
-/// Whether the trees of both are alike within their first node, of so many ranks: its chain, its
-/// NICs, and who sends.
-bool are_alike_in_a_node(const Schedule& a, const Schedule& b, const Choice& choice,
-                         std::size_t ranks) {
-  if (std::min(a.trees.size(), b.trees.size()) < choice.channels) return false;
-  const auto child = [ranks](std::uint32_t down) { return down < ranks ? down : TreeRank::kNone; };
-  for (std::size_t c = 0; c < choice.channels; ++c) {
-    for (std::size_t r = 0; r < ranks; ++r) {
-      const TreeRank& x = a.trees[c][r];
-      const TreeRank& y = b.trees[c][r];
-      if (x.nic != y.nic || x.proxy != y.proxy) return false;
-      std::set<std::uint32_t> of_x;  // children in the node, in any order
-      std::set<std::uint32_t> of_y;
-      for (const std::uint32_t down : x.down) of_x.insert(child(down));
-      for (const std::uint32_t down : y.down) of_y.insert(child(down));
-      of_x.erase(TreeRank::kNone);
-      of_y.erase(TreeRank::kNone);
-      if (of_x != of_y) return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
 
 std::optional<std::uint32_t> Replicas::filling_nodes(const StepSpec& step, const Fabric& fabric) {
   const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
@@ -140,29 +113,6 @@ bool Replicas::stand_for_all(const TaskGraph& graph, CommunicatorDecisions& clus
     return stands_for(decisions_.schedule_of(here, here.node_count(), path), all, exchange.op,
                       choice);
   });
-}
-
-std::optional<Replicas::GroupsRun> Replicas::how_groups_run(const TaskGraph& graph,
-                                                            std::uint32_t nodes,
-                                                            CommunicatorDecisions& cluster,
-                                                            MemoryPath path) {
-  GroupsRun out = GroupsRun::kRings;
-  for (const Exchange& exchange : graph.exchanges) {
-    const TaskGroup& group = graph.groups[exchange.group];
-    if (!joins_replicas(group.name)) continue;
-    const Communicator here = communicator_of(sample_.fabric, group);
-    if (here.node_count() != nodes) return {};
-    const Schedule& all = cluster.schedule_of(here, nodes_of_all(here), path);
-    const Schedule& few = decisions_.schedule_of(here, nodes, path);
-    const Choice choice = all.choose(exchange.op, exchange.bytes);
-    if (choice.algorithm == Algorithm::kTree) {
-      if (!are_alike_in_a_node(few, all, choice, here.ranks() / nodes)) return {};
-      out = GroupsRun::kTreesToo;
-    } else if (choice.algorithm != Algorithm::kRing || !stands_for(few, all, exchange.op, choice)) {
-      return {};
-    }
-  }
-  return out;
 }
 
 GroupSchedules Replicas::schedules(CommunicatorDecisions& cluster, MemoryPath path) {

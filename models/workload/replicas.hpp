@@ -62,12 +62,6 @@ class Replicas {
   static bool joins_replicas(std::string_view group);
   /// Whether what such groups call so runs. `graph`: that of step().
   bool stand_for_all(const TaskGraph& graph, CommunicatorDecisions& cluster, MemoryPath path);
-  /// How such groups run where few replicas do not stand for all, but do with each of the levels
-  /// that trees have: on rings of which few ranks stand for all, or on trees too.
-  enum class GroupsRun : std::uint8_t { kRings, kTreesToo };
-  /// nullopt: otherwise, or not on so many nodes each. `graph`: that of step().
-  std::optional<GroupsRun> how_groups_run(const TaskGraph& graph, std::uint32_t nodes,
-                                          CommunicatorDecisions& cluster, MemoryPath path);
   /// What is decided here, for groups of all replicas what is decided for the cluster's. Both must
   /// outlive it.
   GroupSchedules schedules(CommunicatorDecisions& cluster, MemoryPath path);

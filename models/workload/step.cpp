@@ -18,7 +18,6 @@
 #include "models/workload/replicas.hpp"
 #include "models/workload/scenario_machine.hpp"
 #include "models/workload/step_effort.hpp"
-#include "models/workload/step_levels.hpp"
 #include "models/workload/training.hpp"
 #include "sim/base/random.hpp"
 
@@ -130,7 +129,7 @@ void require_ranks(const ScenarioMachine& on, const Scenario& scenario, std::uin
 }
 
 /// Who runs for all ranks.
-enum class RunBy : std::uint8_t { kAll, kReplicas, kLevels, kLoneCalls };
+enum class RunBy : std::uint8_t { kAll, kReplicas, kLoneCalls };
 
 /// What a step is asked of.
 struct StepAsked {
@@ -140,21 +139,14 @@ struct StepAsked {
   const ParamCatalog& catalog;
 };
 
-/// Runs a step's tasks: those of a few replicas where these stand for all, or grow by the level of
-/// trees, else those of all ranks; where either would take long and calls meet nothing, each call
-/// alone.
+/// Runs a step's tasks: those of a few replicas where these stand for all, else those of all ranks;
+/// where either would take long and calls meet nothing, each call alone.
 class StepRunner {
  public:
   /// `graph`: of all ranks, made if they run. `replicas`: nullptr: nothing stands for all.
-  /// `levels`: nullptr: nor grows.
   StepRunner(ScenarioMachine& on, const StepAsked& asked, const std::function<TaskGraph()>& graph,
-             Replicas* replicas, StepLevels* levels)
-      : on_{on},
-        asked_{asked},
-        make_graph_{graph},
-        replicas_{replicas},
-        levels_{levels},
-        options_{asked.options} {
+             Replicas* replicas)
+      : on_{on}, asked_{asked}, make_graph_{graph}, replicas_{replicas}, options_{asked.options} {
     if (replicas_ != nullptr) of_replicas_ = training_graph(replicas_->step());
     if (options_.folds && asked.scenario.step) lone_calls_ = LoneCalls::of(*asked.scenario.step);
   }
@@ -164,10 +156,6 @@ class StepRunner {
   std::optional<StepRow> run(MemoryPath path, const PredictOptions& told,
                              std::vector<std::string>& notes) {
     if (lone_calls_ && is_long(path)) return run_lone_calls(path, told, notes);
-    if (!replicas_stand_for_all(path) && levels_ != nullptr &&
-        levels_->grows_by_level(on_.decisions(), path)) {
-      return run_by_level(path, told, notes);
-    }
     if (asked_.scenario.step && !replicas_stand_for_all(path) &&
         is_surely_answered(*asked_.scenario.step, on_, path, told) && told.check_only) {
       return std::nullopt;
@@ -176,8 +164,21 @@ class StepRunner {
     if (falls_back(*part.machine, part.plan.plan, path, notes)) part = part_of(path);
     const PreparedGraph prepared(*part.machine, *part.graph, part.plan, told);
     if (told.check_only) return std::nullopt;
-    StepRow row = row_of(prepared, part, path);
-    run_by_[part.replicas == nullptr ? RunBy::kAll : RunBy::kReplicas].push_back(row.memory_path);
+    CauseTable causes;
+    const GraphRun ran = prepared.run(causes);
+    StepRow row;
+    row.memory_path = memory_path_name(path);
+    run_by_[part.graph == &of_replicas_ ? RunBy::kReplicas : RunBy::kAll].push_back(
+        row.memory_path);
+    row.times = time_shares(*part.graph, ran.spans);
+    row.calls = calls_of(part.machine->fabric(), *part.graph, part.plan.exchanges, ran.spans);
+    row.limited_by = shares_of(ran.outcome, causes);
+    if (part.graph == &of_replicas_) {
+      stand_for_all(row.calls);
+      for (CauseShare& share : row.limited_by) share.where = replicas_->in_cluster(share.where);
+    }
+    row.transfers = ran.outcome.transfers;
+    row.trajectory = ran.outcome.trajectory;
     return row;
   }
   /// Over which memory paths who ran.
@@ -236,62 +237,23 @@ class StepRunner {
   struct Part {
     const Machine* machine;
     const TaskGraph* graph;
-    const Replicas* replicas;  ///< that run for all; nullptr: all
     GraphPlan plan;
   };
-  static StepRow row_of(const PreparedGraph& prepared, const Part& part, MemoryPath path) {
-    CauseTable causes;
-    const GraphRun ran = prepared.run(causes);
-    StepRow row;
-    row.memory_path = memory_path_name(path);
-    row.times = time_shares(*part.graph, ran.spans);
-    row.calls = calls_of(part.machine->fabric(), *part.graph, part.plan.exchanges, ran.spans);
-    row.limited_by = shares_of(ran.outcome, causes);
-    if (part.replicas != nullptr) {
-      stand_for_all(row.calls, *part.replicas);
-      for (CauseShare& share : row.limited_by) {
-        share.where = part.replicas->in_cluster(share.where);
-      }
-    }
-    row.transfers = ran.outcome.transfers;
-    row.trajectory = ran.outcome.trajectory;
-    return row;
-  }
-  /// The larger of the two runs first: it takes most of the time, and is refused if either is.
-  std::optional<StepRow> run_by_level(MemoryPath path, const PredictOptions& told,
-                                      std::vector<std::string>& notes) {
-    const Part more = part_of(levels_->more(), path);
-    if (falls_back(*more.machine, more.plan.plan, path, notes)) return run(path, told, notes);
-    const Part less = part_of(levels_->less(), path);
-    const PreparedGraph more_prepared(*more.machine, *more.graph, more.plan, told);
-    const PreparedGraph less_prepared(*less.machine, *less.graph, less.plan, told);
-    if (told.check_only) return std::nullopt;
-    StepRow row = row_of(more_prepared, more, path);
-    levels_->extend(row, row_of(less_prepared, less, path));
-    run_by_[RunBy::kLevels].push_back(row.memory_path);
-    return row;
-  }
-  Part part_of(StepLevels::Few& few, MemoryPath path) const {
-    Replicas& replicas = *few.replicas;
-    return {&replicas.machine(), &few.graph, &replicas,
-            graph_plan(replicas.devices(), replicas.schedules(on_.decisions(), path), few.graph,
-                       options_.stop)};
-  }
   Part part_of(MemoryPath path) {
     CommunicatorDecisions& decisions = on_.decisions();
     if (replicas_stand_for_all(path)) {
-      return {&replicas_->machine(), &of_replicas_, replicas_,
+      return {&replicas_->machine(), &of_replicas_,
               graph_plan(replicas_->devices(), replicas_->schedules(decisions, path), of_replicas_,
                          options_.stop)};
     }
     if (!all_) all_ = make_graph_();
-    return {&on_.machine(), &*all_, nullptr,
+    return {&on_.machine(), &*all_,
             graph_plan(on_.devices(), decided_by(decisions, path), *all_, options_.stop)};
   }
   /// Makes calls those of all replicas.
-  static void stand_for_all(std::vector<StepCall>& calls, const Replicas& replicas) {
-    const std::uint32_t here = replicas.step().degree(Parallel::kData);
-    const auto all = [&](std::uint32_t count) { return count * replicas.stand_for() / here; };
+  void stand_for_all(std::vector<StepCall>& calls) const {
+    const std::uint32_t here = replicas_->step().degree(Parallel::kData);
+    const auto all = [&](std::uint32_t count) { return count * replicas_->stand_for() / here; };
     for (StepCall& call : calls) {
       if (Replicas::joins_replicas(call.group)) {
         call.ranks = all(call.ranks);
@@ -306,7 +268,6 @@ class StepRunner {
   const StepAsked& asked_;
   const std::function<TaskGraph()>& make_graph_;
   Replicas* replicas_;
-  StepLevels* levels_;
   const PredictOptions& options_;
   TaskGraph of_replicas_;
   std::optional<LoneCalls> lone_calls_;
@@ -318,12 +279,6 @@ std::string what_ran(RunBy by, const Replicas* replicas) {
   if (by == RunBy::kLoneCalls) {
     return "of calls that are alike one is simulated, alone and behind another, and takes as long "
            "in the step, for all ranks until the last has ended (--unfolded simulates all)";
-  }
-  if (by == RunBy::kLevels) {
-    return "the step is extended by the level of the trees that join replicas, from runs in which "
-           "these have 16 and 4 nodes, not simulated whole; how far off that is: "
-           "models/workload/README.md, Levels (--unfolded runs every rank, where that is not "
-           "refused)";
   }
   if (by == RunBy::kAll) return "every call of every group is simulated";
   return fmt::format(
@@ -358,10 +313,9 @@ void add_choice_notes(const std::vector<StepRow>& rows, std::vector<std::string>
 }
 
 StepResult predict_on(ScenarioMachine& on, const StepAsked& asked,
-                      const std::function<TaskGraph()>& graph, Replicas* replicas,
-                      StepLevels* levels) {
+                      const std::function<TaskGraph()>& graph, Replicas* replicas) {
   const auto& [scenario, spec, options, catalog] = asked;
-  StepRunner runner(on, asked, graph, replicas, levels);
+  StepRunner runner(on, asked, graph, replicas);
   StepResult result;
   result.ranks = on.gpus();
   result.nodes = on.fabric().nodes();
@@ -449,13 +403,11 @@ StepResult predict_step(const Scenario& scenario, const TopologySpec& spec,
   const StepSpec& step = placed.step.emplace(scenario.step->on(on.gpus()));
   require_ranks(on, placed, step.ranks());
   std::unique_ptr<Replicas> replicas;
-  std::unique_ptr<StepLevels> levels;
   if (options.folds) {
     replicas = Replicas::of(step, on.machine(), on.parts(), on.decisions().asked());
-    levels = StepLevels::of(step, on.machine(), on.parts(), on.decisions().asked());
   }
   const auto graph = [&] { return training_graph(step); };
-  return predict_on(on, {placed, spec, options, catalog}, graph, replicas.get(), levels.get());
+  return predict_on(on, {placed, spec, options, catalog}, graph, replicas.get());
 }
 
 StepResult predict_graph(const Scenario& scenario, const TopologySpec& spec, std::uint64_t ranks,
@@ -463,7 +415,7 @@ StepResult predict_graph(const Scenario& scenario, const TopologySpec& spec, std
                          const ParamCatalog& catalog) {
   ScenarioMachine on(scenario, spec, options, catalog);
   require_ranks(on, scenario, ranks);
-  return predict_on(on, {scenario, spec, options, catalog}, graph, nullptr, nullptr);
+  return predict_on(on, {scenario, spec, options, catalog}, graph, nullptr);
 }
 
 }  // namespace weft

@@ -91,8 +91,7 @@ TEST_F(StepEffortTest, StepsOfFewTasksAreLookedAtThemselves) {
 // A copy of the model takes 4 nodes; 254 and 127, halves of 1,016, are no multiples of that.
 TEST_F(StepEffortTest, ARefusalNamesNodesThatTheStepSplitsOver) {
   const Scenario scenario = scenario_of(step_of(32, 4), 1'016);
-  const PredictOptions options =
-      set({"nccl.algo=Tree", "network.kind=fat-tree", "network.ports=64"});
+  const PredictOptions options = set({"nccl.algo=Tree"});
   EXPECT_THROW(ask(scenario, options), TooLarge);
   const std::string hint = smaller(scenario, options);
   ASSERT_THAT(hint, StartsWith("--set nodes="));
@@ -100,7 +99,7 @@ TEST_F(StepEffortTest, ARefusalNamesNodesThatTheStepSplitsOver) {
   const std::uint32_t nodes = static_cast<std::uint32_t>(std::stoul(hint.substr(12)));
   EXPECT_EQ(nodes % 4, 0U);
   ask(scenario_of(*scenario.step, nodes), options);
-  ask(scenario, set({"nccl.algo=Ring", "network.kind=fat-tree", "network.ports=64"}));
+  ask(scenario, set({"nccl.algo=Ring"}));
 }
 
 TEST_F(StepEffortTest, WhereAHashDrawsRoutesSpreadIsNamed) {
@@ -118,9 +117,7 @@ TEST_F(StepEffortTest, OtherNodesAreNotNamedWhereDataIsNotTheRest) {
   StepSpec step = step_of(32, 4);
   step.degrees[static_cast<std::size_t>(Parallel::kData)] = 254;
   step.data_is_rest = false;
-  const std::string hint =
-      smaller(scenario_of(step, 1'016),
-              set({"nccl.algo=Tree", "network.kind=fat-tree", "network.ports=64"}));
+  const std::string hint = smaller(scenario_of(step, 1'016), set({"nccl.algo=Tree"}));
   EXPECT_THAT(hint, Not(HasSubstr("nodes=")));
   EXPECT_THAT(hint, HasSubstr("nccl.algo=Ring"));
 }
