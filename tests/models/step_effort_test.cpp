@@ -88,6 +88,15 @@ TEST_F(StepEffortTest, StepsOfFewTasksAreLookedAtThemselves) {
   EXPECT_FALSE(seconds_by_few(scenario.step->on(on.gpus()), on, MemoryPath::kGdr, {}));
 }
 
+// A few replicas have fewer leaves than a failed uplink may be of.
+TEST_F(StepEffortTest, WhereUplinksFailedAllAreLookedAt) {
+  Scenario scenario = scenario_of(step_of(32, 1), 64);
+  const PredictOptions options = set({"nccl.algo=Ring", "network.kind=leaf-spine",
+                                      "network.ports=64", "network.failed_uplinks=leaf9:1"});
+  ScenarioMachine on(scenario, read_topology(scenario.topology, catalog_), options, catalog_);
+  EXPECT_FALSE(seconds_by_few(scenario.step->on(on.gpus()), on, MemoryPath::kGdr, options));
+}
+
 // A copy of the model takes 4 nodes; 254 and 127, halves of 1,016, are no multiples of that.
 TEST_F(StepEffortTest, ARefusalNamesNodesThatTheStepSplitsOver) {
   const Scenario scenario = scenario_of(step_of(32, 4), 1'016);
