@@ -266,8 +266,8 @@ Sweep make_sweep(const SweepArguments& arguments, const Outputs& outputs,
 }
 
 /// Where the whole grid is asked of two nodes. Other workloads are of the nodes that they have.
-void say_scale(const Sweep& sweep, const Blocks& done) {
-  if (sweep.scenario.op.empty()) return;
+void say_scale(const Sweep& sweep, const std::vector<std::size_t>& points, const Blocks& done) {
+  if (sweep.scenario.op.empty() || points.size() != sweep.points.size()) return;
   std::vector<std::string> keys;
   for (const SweepAxis& axis : sweep.axes) keys.push_back(axis.key);
   for (const auto* settings : {&sweep.options.set, &sweep.scenario.set}) {
@@ -282,9 +282,18 @@ void write_table(const Sweep& sweep, const std::vector<std::size_t>& points, con
   write_text_file(csv, sweep_table(sweep, points, done, points.size() == sweep.points.size()));
 }
 
+/// Says what the front of a table that is written counts as equal.
+void say_tolerance(const Sweep& sweep, const std::vector<std::size_t>& points) {
+  if (!sweep.has_front || sweep.tolerance == 0 || points.size() != sweep.points.size()) return;
+  std::cerr << fmt::format(
+      "note: pareto: times that differ by {:g} % or less count as equal (--tolerance)\n",
+      sweep.tolerance * 100);
+}
+
 /// Says what is not as it should be with a table that is written.
 void judge(const Sweep& sweep, const std::vector<std::size_t>& points, const Blocks& done,
            const std::string& csv, const Stopping& stopping) {
+  say_tolerance(sweep, points);
   std::size_t refused = 0;
   std::size_t missing = 0;
   for (const std::size_t point : points) {
@@ -299,15 +308,10 @@ void judge(const Sweep& sweep, const std::vector<std::size_t>& points, const Blo
                               csv == "-" ? "with --csv FILE the same command would go on from there"
                                          : "the same command goes on from there"));
   }
+  say_scale(sweep, points, done);
   if (refused > 0) {
     throw InputError(fmt::format("{} of {} grid points were refused; the column not_run says why",
                                  refused, points.size()));
-  }
-  say_scale(sweep, done);
-  if (sweep.has_front && sweep.tolerance > 0 && points.size() == sweep.points.size()) {
-    std::cerr << fmt::format(
-        "note: pareto: times that differ by {} % or less count as equal (--tolerance)\n",
-        format_number(sweep.tolerance * 100));
   }
 }
 
@@ -389,7 +393,7 @@ void add_sweep_command(CommandLine& line) {
       .option("--prices", arguments->prices,
               "what parts cost, YAML (scenarios/README.md): adds the columns cost and power_kW")
       .flag("--pareto", arguments->pareto,
-            "mark the rows of which none is faster for as much cost, nor as fast for less")
+            "mark the rows of which no marked one is faster for as much cost, or as fast for less")
       .option("--tolerance", arguments->tolerance,
               "of --pareto: times that differ by this share or less count as equal; unless given "
               "0.02, which the model does not tell apart")

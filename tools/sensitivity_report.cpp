@@ -220,19 +220,25 @@ std::string assumed_text(const Sensitivity& sensitivity) {
          (unknown.empty() ? "" : unknown + '\n');
 }
 
-/// Parameters of which both more and less is better, or worse, as no limit has it.
+/// Whether a parameter is a count or a size, which may have a best value.
+bool is_counted(const std::string& value) {
+  return value.ends_with(" B") || value.find_first_not_of("0123456789.e+- ") == std::string::npos;
+}
+
+/// Rates and times of which both more and less is better, or worse, as no limit has it.
 std::string phases_text(const Sensitivity& sensitivity) {
   std::set<std::string> keys;
   for (const RowEffects& row : sensitivity.rows) {
     for (const Effect& e : row.numbers) {
       if (e.down * e.up >= 0 || std::min(std::abs(e.down), std::abs(e.up)) < kMatters) continue;
+      if (!e.decides.empty() || is_counted(sensitivity.params[e.param].value)) continue;
       keys.insert(sensitivity.params[e.param].key);
     }
   }
   if (keys.empty()) return "";
   return fmt::format(
-      "# down and up have opposite signs, which no limit does but messages that meet in other "
-      "phases (up to 2 % of the time): {}; --step 0.1 tells more\n",
+      "# down and up have opposite signs, as no limit has it but messages that meet in other "
+      "phases (mostly up to 2 % of the time): {}; another --step tells more\n",
       fmt::join(keys, ", "));
 }
 

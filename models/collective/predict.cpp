@@ -101,7 +101,7 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
     return ", or wire.routing=spread, by which some ranks stand for many";
   }
   if (!task.stand_in.first && ready.machine.devices().unlike_nodes().size() > Sample::kMostUnlike) {
-    return fmt::format(", or {} nodes unlike the others at most", Sample::kMostUnlike);
+    return fmt::format(", or with {} nodes unlike the others at most", Sample::kMostUnlike);
   }
   const NetworkSpec& network = ready.machine.fabric().spec().network;
   if (task.op == Op::kAllToAll && !task.stand_in.first &&
@@ -419,10 +419,9 @@ std::vector<double> Prepared::seconds(Op op, const std::vector<Bytes>& sizes,
   SampleRuns runs;
   const Ready ready{machine_, schedules_, options_, runs};
   std::vector<double> out(sizes.size());
-  const std::vector<double> of_each = seconds_of(ready, tasks);
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    const auto at = std::ranges::find(sizes, tasks[t].bytes) - sizes.begin();
-    out[static_cast<std::size_t>(at)] += of_each[t];
+  for (const RowTask& task : tasks) {  // each by itself: what it shares with others, it may run
+    const auto at = std::ranges::find(sizes, task.bytes) - sizes.begin();
+    out[static_cast<std::size_t>(at)] += seconds_of(ready, {task}).front();
   }
   return out;
 }

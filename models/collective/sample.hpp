@@ -97,8 +97,8 @@ struct Sample {
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
   static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, over several switches
-  /// Nodes that are not like the others, of rings kinds of them, each of which is in samples of its
-  /// own. Delays of many add up: a ring's do, once around for each node.
+  /// Nodes that are not like the others, each of which is in samples of its own: delays of many add
+  /// up.
   static constexpr std::size_t kMostUnlike = 8;
   /// With such nodes rings, PAT and sends of no more transfers, some seconds, run whole: what moves
   /// few bytes waits for delays, of which few nodes have another share.
@@ -277,9 +277,12 @@ class Samples {
   std::optional<RingSample> sample_of_rings(Op op, MemoryPath path, const Choice& choice);
   StandIn of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   StandIn of_rings(const Asked& asked, const Choice& choice, const RingSample& rings);
+  bool are_few_unlike() const;
+  double hops_of_a_pace() const;
+  double gpus() const { return static_cast<double>(machine_.fabric().count(DeviceKind::kGpu)); }
   RingSample of_enough_hops(const RingSample& rings) const;
-  std::optional<Further> passes_of(const UnlikeKind& kind, const SampleRun& few,
-                                   const RingSample& rings, MemoryPath path);
+  Further passes_of(const UnlikeKind& kind, const SampleRun& few, const RingSample& rings,
+                    MemoryPath path);
   std::uint32_t most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
                                     const Choice& choice) const;
   StandIn of_chains(const Asked& asked, const Choice& choice);

@@ -24,7 +24,7 @@ Duration near_of(std::uint32_t nodes, Duration mean, Duration slowest) {
 }  // namespace
 
 std::uint32_t place_in_chain(std::uint32_t nodes, std::uint32_t node, std::uint32_t cluster) {
-  if (node == 0) return 0;
+  if (node < 2) return node;
   return node == cluster - 1 ? nodes - 1 : nodes / 2;
 }
 
@@ -88,33 +88,49 @@ std::optional<SampleNetwork> Samples::RingSample::network_of(std::uint32_t more)
   return out;
 }
 
+/// Whether so few of the nodes are not like the others that what one adds to the steps under way
+/// over its hops is more than what all of them add to a time around.
+bool Samples::are_few_unlike() const {
+  const std::size_t unlike = machine_.devices().unlike_nodes().size();
+  return unlike <= Sample::kMostUnlike &&
+         static_cast<double>(unlike) * hops_of_a_pace() <= machine_.fabric().nodes() * gpus();
+}
+
+/// Ranks around which a slow hop adds less to a step than to those under way over it (NCCL_STEPS,
+/// data there and credits back): where it sets the pace, it does so in a ring of so many.
+double Samples::hops_of_a_pace() const {
+  return 2 * machine_.devices().params().number("nccl.steps");
+}
+
 StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   const auto turn = [](std::uint32_t node) { return node % 2; };
   const std::vector<UnlikeKind> kinds = unlike_kinds(machine_.devices().params(), turn);
-  if (kinds.size() > Sample::kMostUnlike) return {};
   const double transfers = plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
-  if (!kinds.empty() && transfers < Sample::kFewTransfers) return {};
+  if (!kinds.empty() && (!are_few_unlike() || transfers < Sample::kFewTransfers)) return {};
   if (!machine_.has_one_switch() && transfers < kFewOverSwitches) return {};
   const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
   if (!rings) return {};
   const StandIn alike = of_rings({op, bytes, path, {}}, choice, *rings);
   if (kinds.empty() || !alike.first) return alike;
+  const RingSample few = of_enough_hops(*rings);
+  const bool shows_passes = few.nodes * gpus() < 2 * hops_of_a_pace();
+  if (shows_passes && 2 * few.nodes >= machine_.fabric().nodes()) return {};
   std::vector<StandIn> each;
   std::vector<Further> passes;
-  const RingSample few = of_enough_hops(*rings);
   for (const UnlikeKind& kind : kinds) {
     each.push_back(of_rings({op, bytes, path, kind.first}, choice, few));
     if (!each.back().first) return {};
-    const std::optional<Further> more = passes_of(kind, *each.back().first, few, path);
-    if (!more) return {};
-    passes.push_back(*more);
+    if (shows_passes) passes.push_back(passes_of(kind, *each.back().first, few, path));
   }
   StandIn out;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    each[k].further.insert(each[k].further.end(), passes.begin(), passes.end());
-    Further& own = each[k].further[each[k].further.size() - kinds.size() + k];
-    own.steps -= 2.0 * machine_.fabric().nodes() / each[k].first->sample->stands_for;
-    out.add(std::move(each[k]));
+    StandIn& one = each[k];
+    one.further.insert(one.further.end(), passes.begin(), passes.end());
+    if (shows_passes) {
+      Further& own = one.further[one.further.size() - kinds.size() + k];
+      own.steps -= static_cast<double>(machine_.fabric().nodes()) / few.nodes;
+    }
+    out.add(std::move(one));
   }
   out.add(alike);
   return out;
@@ -140,33 +156,28 @@ StandIn Samples::of_rings(const Asked& asked, const Choice& choice, const RingSa
   return out;
 }
 
-/// So many that what a slow hop adds to each time around takes less than what it adds to the steps
-/// that may be under way over it (NCCL_STEPS): where it sets the pace, it does so in the sample.
+/// With so many nodes that a slow hop that sets the pace does so here, too.
 Samples::RingSample Samples::of_enough_hops(const RingSample& rings) const {
-  const auto gpus = static_cast<std::uint32_t>(machine_.fabric().count(DeviceKind::kGpu));
-  const double steps = machine_.devices().params().number("nccl.steps");
   RingSample out = rings;
-  while (out.nodes * gpus < 2 * steps) out.nodes *= 2;
+  while (out.nodes * gpus() < hops_of_a_pace()) out.nodes *= 2;
   out.network = rings.network_of(out.nodes);
   return out;
 }
 
-/// What nodes that are not like the others add each time that the ring passes one. It is what a
-/// ring of so few nodes, of which one is so, takes longer than one of twice as many: half of what
-/// that one adds there. A ring of n nodes around which so many messages go as around N passes it
-/// N / n times, the cluster's each of them once.
-std::optional<Further> Samples::passes_of(const UnlikeKind& kind, const SampleRun& few,
-                                          const RingSample& rings, MemoryPath path) {
+/// What nodes that are not like the others add each time that the ring passes one: half of what one
+/// adds to a ring of so few nodes, which twice as many have less. A ring of n nodes around which as
+/// many messages go as around N passes it N / n times, the cluster's each of them once.
+Further Samples::passes_of(const UnlikeKind& kind, const SampleRun& few, const RingSample& rings,
+                           MemoryPath path) {
   const std::uint32_t twice = 2 * rings.nodes;
-  if (twice >= machine_.fabric().nodes()) return {};
   const std::uint32_t stands_for = few.sample->stands_for;
   const Sample& less =
       sample_of(twice, stands_for, path, rings.network_of(twice), in_turn(kind.first, twice));
-  return Further{.by = "unlike node",
-                 .more = few,
-                 .less = {&less, few.bytes},
-                 .between = 1,
-                 .steps = 2.0 * rings.nodes * kind.nodes / stands_for};
+  return {.by = "unlike node",
+          .more = few,
+          .less = {&less, few.bytes},
+          .between = static_cast<double>(stands_for) / twice,
+          .steps = static_cast<double>(kind.nodes)};
 }
 
 /// Nodes whose steps a ring's sample runs. On one switch all its nodes do alike, on two leaves
@@ -175,7 +186,8 @@ std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes by
                                            MemoryPath path, const Choice& choice) const {
   const auto always_run =
       static_cast<std::uint32_t>(Sample::kMostRingRanks / sample.fabric.count(DeviceKind::kGpu));
-  if (path == MemoryPath::kHostStaged || sample.stands_for <= always_run) {
+  const bool folds = !sample.machine.has_unlike_nodes();
+  if (path == MemoryPath::kHostStaged || sample.stands_for <= always_run || !folds) {
     return std::max(always_run, Sample::kLeastExtended);
   }
   const std::uint32_t nodes = sample.fabric.nodes();

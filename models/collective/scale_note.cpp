@@ -15,8 +15,12 @@ namespace {
 /// Whether a parameter says what NICs there are, what each carries, or what joins them. (Of some
 /// NICs alone, "nic3.trained_width", it is a fault that a machine has.)
 bool is_of_scale(std::string_view key) {
-  return key.starts_with("nic.") || key.starts_with("network.") || key == "wire.rate";
+  return key == "nic.count" || key == "nic.rate" || key == "nic.part" ||
+         key.starts_with("nic.pcie_") || key.starts_with("nic.trained_") ||
+         key.starts_with("network.") || key == "wire.rate";
 }
+
+bool has_few_gpus(const ResultRow& row) { return row.ranks < 4 * row.nodes; }
 
 /// What more nodes change for what runs, in a clause each.
 std::vector<std::string> what_more_change(std::string_view key,
@@ -36,7 +40,12 @@ std::vector<std::string> what_more_change(std::string_view key,
         "between two about half of an all-to-all's bytes stay inside a node, between many hardly "
         "any, so that each NIC carries nearly twice as much");
   }
-  if (any([](const ResultRow& row) { return row.algo == "Ring"; })) {
+  if (any([](const ResultRow& row) { return row.algo == "Ring" && has_few_gpus(row); })) {
+    out.emplace_back(
+        "a ring of R ranks sends (R - 1) / R of what it does between many out of each node, and "
+        "takes fewer steps, whose latencies add up");
+  }
+  if (any([](const ResultRow& row) { return row.algo == "Ring" && !has_few_gpus(row); })) {
     out.emplace_back(
         "a ring asks about as much of each NIC between more nodes, but takes more steps, whose "
         "latencies add up");

@@ -41,7 +41,7 @@ constexpr std::array kExtendedFields{
          "in the place of the network's; ring: nothing, but over an even number of nodes; hash: "
          "nothing, but its fullest link carries what it does on average over all that a hash may "
          "draw, whatever the seed; unlike node: times that a ring passes nodes that are not like "
-         "the others, each of which adds so much (negative: it passes fewer)"},
+         "the others, each of which adds so much (negative: fewer than the sample does)"},
         [](const Extended& e) -> Json { return e.by; }},
     JsonField<Extended>{
         {"from", "list", "",

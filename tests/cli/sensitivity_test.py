@@ -101,6 +101,7 @@ class Sensitivity(CliTest):
         opposite = {p["key"] for p in self.asked(*asked)["results"][0]["parameters"]
                     if p["down"] * p["up"] < 0 and min(abs(p["down"]), abs(p["up"])) >= 0.01}
         named = re.findall(r"^# down and up have opposite signs, [^:]+: ([^;]+);", self.ok("sensitivity", *asked), re.M)
+        self.assertTrue(opposite)
         self.assertEqual(set(", ".join(named).split(", ")) - {""}, opposite)
 
     def test_words_are_tried_in_the_place_of_the_one_that_holds(self):

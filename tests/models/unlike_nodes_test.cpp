@@ -264,7 +264,8 @@ TEST(UnlikeNodes, OfAChainEachOneIsLookedAt) {
 TEST(UnlikeNodes, AChainHasTwoEnds) {
   for (const std::uint32_t nodes : {40U, 41U}) {
     EXPECT_EQ(place_in_chain(6, 0, nodes), 0U);
-    EXPECT_EQ(place_in_chain(6, 1, nodes), 3U);
+    EXPECT_EQ(place_in_chain(6, 1, nodes), 1U);
+    EXPECT_EQ(place_in_chain(6, 2, nodes), 3U);
     EXPECT_EQ(place_in_chain(6, nodes - 2, nodes), 3U);
     EXPECT_EQ(place_in_chain(6, nodes - 1, nodes), 5U);
   }
