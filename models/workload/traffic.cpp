@@ -19,19 +19,6 @@
 namespace weft {
 namespace {
 
-/// One exchange of all ranks.
-TaskGraph graph_of(const TrafficMatrix& matrix, std::uint32_t ranks) {
-  TaskGraph graph;
-  TaskGroup all{"all ranks", {}, {}};
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) all.ranks.push_back(rank);
-  graph.groups.push_back(std::move(all));
-  Exchange exchange{0, Op::kAllToAll, Bytes{}};
-  exchange.sends = matrix;
-  graph.exchanges.push_back(std::move(exchange));
-  graph.ranks.assign(ranks, {Task{.exchange = 0, .time = {}, .after = {}}});
-  return graph;
-}
-
 /// Connections grow with the pairs that send; a run keeps some 20 KB of each.
 void refuse_many(const TrafficSpec& spec, const TrafficMatrix& matrix, const Schedule& schedule) {
   constexpr double kMostConnections = 3e5;

@@ -7,11 +7,17 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
+#include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "models/collective/effort.hpp"
 #include "models/collective/prepared.hpp"
 #include "models/workload/graph_plan.hpp"
+#include "models/workload/graph_run.hpp"
+#include "models/workload/traffic_file.hpp"
 
 namespace weft {
 namespace {
@@ -47,7 +53,7 @@ Sends even_sends_of_node(Bytes each, std::uint32_t node, std::uint32_t gpus, std
   return out;
 }
 
-/// How many ranks send another, of all, and what one that sends does on average, at least 1 B.
+/// The share of pairs of two ranks that send, and what one of these sends on average, at least 1 B.
 struct Mean {
   double share;
   Bytes each;
@@ -94,12 +100,47 @@ void tell_long(double sends, const PredictOptions& options) {
   options.on_estimate("estimated, about " + of_one_core(seconds));
 }
 
-/// What it takes beyond the time that its most loaded link is busy.
-double beyond(ScenarioMachine& on, const Scenario& scenario, Bytes each, MemoryPath path,
-              const PredictOptions& options, const ParamCatalog& catalog,
-              const std::vector<ServerLoad>& even) {
-  return std::max(0.0,
-                  even_seconds(on, scenario, each, path, options, catalog) - even.front().seconds);
+/// What an even all-to-all takes beyond the time that its most loaded link is busy.
+double even_beyond(ScenarioMachine& on, const Scenario& scenario, Bytes each, MemoryPath path,
+                   const PredictOptions& options, const ParamCatalog& catalog,
+                   const std::vector<ServerLoad>& even) {
+  constexpr double kSampled = 0.05;  // a sample's links between switches are as loaded to 4 %
+  const double seconds = even_seconds(on, scenario, each, path, options, catalog);
+  const double busy = even.front().seconds;
+  if (seconds < (1 - kSampled) * busy) {
+    throw std::logic_error(fmt::format(
+        "estimate_traffic: an even all-to-all of {} s, a link of which is busy for {} s", seconds,
+        busy));
+  }
+  return std::max(0.0, seconds - busy);
+}
+
+/// One send in place of all: of the mean size, between nodes if any is; where ranks send to
+/// themselves alone, the largest.
+TaskSend typical_send(const TrafficMatrix& matrix, const Mean& mean, std::uint32_t gpus) {
+  TaskSend out = *std::ranges::max_element(matrix, {}, [&](const TaskSend& send) {
+    return std::tuple{send.from / gpus != send.to / gpus, send.from != send.to, send.bytes};
+  });
+  if (out.from != out.to) out.bytes = mean.each;
+  return out;
+}
+
+/// What a send takes beyond its most loaded link if nothing else is sent: a launch, and its own
+/// latency. It is run.
+double alone_beyond(ScenarioMachine& on, const TaskSend& send, MemoryPath path,
+                    const PredictOptions& options) {
+  PredictOptions unheard = options;
+  unheard.on_progress = {};
+  unheard.on_estimate = {};
+  const Communicator all = Communicator::of_all(on.fabric());
+  const TaskGraph graph = graph_of({send}, all.ranks());
+  const GraphPlan plan =
+      graph_plan(on.devices(), decided_by(on.decisions(), path), graph, options.stop);
+  CauseTable causes;
+  const GraphRun ran = PreparedGraph(on.machine(), graph, plan, unheard).run(causes);
+  ServerLoads loads(on.machine());
+  loads.add(plan_of(on, all, on.decisions().schedule(all, path), {send}, options));
+  return ran.outcome.time.as_us() * 1e-6 - loads.sorted().front().seconds;
 }
 
 /// Nodes of one kind, for kLeaves on the same leaves: what one of them sends all others do.
@@ -223,7 +264,32 @@ std::vector<ServerLoad> loads_of_alike(ScenarioMachine& on, const Schedule& sche
   return sum.sorted(groups);
 }
 
+/// Why pairs of nodes on the same leaves load them in ways of their own; "": they do not.
+std::string_view why_unlike(const Machine& machine, const Schedule& schedule) {
+  if (!machine.network_spreads()) return "each takes a way of its own (wire.routing)";
+  if (machine.has_emulated_nics()) return "NICs are emulated (nic.emulation)";
+  // Channels take these in turn, and the first channel follows from how far apart two nodes are.
+  const auto several = [](const auto& nics) { return nics.size() > 1; };
+  bool takes_turns = std::ranges::any_of(schedule.p2p_nics, several);
+  for (const auto& of_gpu : schedule.p2p_exits) {
+    takes_turns = takes_turns || std::ranges::any_of(of_gpu, several);
+  }
+  return takes_turns ? "GPUs take several NICs in turn" : "";
+}
+
 }  // namespace
+
+TaskGraph graph_of(const TrafficMatrix& matrix, std::uint32_t ranks) {
+  TaskGraph graph;
+  TaskGroup all{"all ranks", {}, {}};
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) all.ranks.push_back(rank);
+  graph.groups.push_back(std::move(all));
+  Exchange exchange{0, Op::kAllToAll, Bytes{}};
+  exchange.sends = matrix;
+  graph.exchanges.push_back(std::move(exchange));
+  graph.ranks.assign(ranks, {Task{.exchange = 0, .time = {}, .after = {}}});
+  return graph;
+}
 
 double even_sends(const Machine& machine, EvenBy by) {
   const Fabric& fabric = machine.fabric();
@@ -232,8 +298,8 @@ double even_sends(const Machine& machine, EvenBy by) {
   return std::pow(groups * static_cast<double>(fabric.count(DeviceKind::kGpu)), 2);
 }
 
-bool leaves_tell(const Machine& machine) {
-  return machine.network_spreads() && !machine.has_emulated_nics();
+bool leaves_tell(const Machine& machine, const Schedule& schedule) {
+  return why_unlike(machine, schedule).empty();
 }
 
 std::vector<ServerLoad> even_loads(ScenarioMachine& on, const Schedule& schedule, Bytes each,
@@ -264,13 +330,20 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   const Schedule schedule = on.decisions().schedule(all, path);
   TrafficEstimate out{.proto = shown.proto, .channels = shown.channels, .loads = {}};
   if (options.check_only) return out;
-  const EvenBy by = leaves_tell(on.machine()) ? EvenBy::kLeaves : EvenBy::kEachPair;
-  tell_long(static_cast<double>(matrix.size()) + even_sends(on.machine(), by), options);
+  const Mean mean = mean_of(matrix, ranks);
+  const EvenBy by = leaves_tell(on.machine(), schedule) ? EvenBy::kLeaves : EvenBy::kEachPair;
+  tell_long(
+      static_cast<double>(matrix.size()) + (mean.share > 0 ? even_sends(on.machine(), by) : 0),
+      options);
   out.loads = loads_of(on, all, schedule, options,
                        [&](std::uint32_t node) { return sends_of_node(matrix, node, gpus); });
-  const Mean mean = mean_of(matrix, ranks);
-  const std::vector<ServerLoad> even = even_loads(on, schedule, mean.each, options, by);
-  out.beyond_s = mean.share * beyond(on, scenario, mean.each, path, options, catalog, even);
+  out.share = mean.share;
+  out.beyond_s = alone_beyond(on, typical_send(matrix, mean, gpus), path, options);
+  if (mean.share == 0) return out;
+  const std::vector<ServerLoad> loads = even_loads(on, schedule, mean.each, options, by);
+  out.beyond_s =
+      std::lerp(out.beyond_s, even_beyond(on, scenario, mean.each, path, options, catalog, loads),
+                mean.share);
   return out;
 }
 
@@ -278,32 +351,44 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
                                  const EvenTraffic& even, MemoryPath& path,
                                  const PredictOptions& options, const ParamCatalog& catalog,
                                  std::vector<std::string>& notes) {
-  if (!leaves_tell(on.machine())) {
-    throw TooLarge(scenario.traffic->place,
-                   "more than 16 million pairs of GPUs, each with a way of its own (wire.routing, "
-                   "nic.emulation); take fewer tokens or nodes");
-  }
   const Communicator all = Communicator::of_all(on.fabric());
-  const std::uint32_t gpus = all.ranks() / on.fabric().nodes();
+  const std::uint32_t ranks = all.ranks();
+  const std::uint32_t gpus = ranks / on.fabric().nodes();
   Sends first;
   add_even_sends(first, even.each, gpus, 0, on.fabric().nodes() - 1);
   const Plan shown =
       plan_of(on, all, on.decisions().schedule(all, path), std::move(first), options);
   falls_back(on.machine(), shown, path, notes);
+  const Schedule schedule = on.decisions().schedule(all, path);
+  const std::string_view unlike = why_unlike(on.machine(), schedule);
+  if (!unlike.empty() && std::uint64_t{ranks} * ranks > kMostPairs) {
+    throw TooLarge(
+        scenario.traffic->place,
+        fmt::format("more than 16 million pairs of GPUs, whose loads are added up one by "
+                    "one, as {}; take fewer tokens or nodes",
+                    unlike));
+  }
   TrafficEstimate out{.proto = shown.proto, .channels = shown.channels, .loads = {}};
   if (options.check_only) return out;
   constexpr double kMostSends = 3e6;
-  const double sends = even_sends(on.machine(), EvenBy::kLeaves);
-  const EvenBy by = sends <= kMostSends ? EvenBy::kLeaves : EvenBy::kKinds;
-  if (by == EvenBy::kLeaves) {
-    tell_long(sends, options);
-  } else {
+  EvenBy by = EvenBy::kEachPair;
+  if (unlike.empty()) {
+    const bool few = even_sends(on.machine(), EvenBy::kLeaves) <= kMostSends;
+    by = few ? EvenBy::kLeaves : EvenBy::kKinds;
+  }
+  if (by == EvenBy::kKinds) {
     notes.emplace_back(
         "so many leaves: the loads of links between switches are not listed; the time has what "
         "they hold up");
+  } else {
+    tell_long(even_sends(on.machine(), by), options);
   }
-  out.loads = even_loads(on, on.decisions().schedule(all, path), even.each, options, by);
-  out.beyond_s = even.share * beyond(on, scenario, even.each, path, options, catalog, out.loads);
+  out.loads = even_loads(on, schedule, even.each, options, by);
+  out.share = even.share;
+  const TaskSend farthest{0, ranks - 1, even.each};
+  out.beyond_s = std::lerp(alone_beyond(on, farthest, path, options),
+                           even_beyond(on, scenario, even.each, path, options, catalog, out.loads),
+                           even.share);
   for (ServerLoad& load : out.loads) load.seconds *= even.share;
   return out;
 }

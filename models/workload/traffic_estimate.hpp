@@ -11,14 +11,15 @@
 
 namespace weft {
 
-/// Traffic that is not run: as long as its most loaded link is busy, and what an even all-to-all
-/// with sends as large takes beyond the time that its own most loaded link is, times the share of
-/// all pairs that send.
+/// Traffic that is not run: as long as its most loaded link is busy, and what is beyond that. This
+/// is, by the share of all pairs that send, between what one send alone takes beyond its own most
+/// loaded link (a launch, a latency) and what an even all-to-all with sends as large does.
 struct TrafficEstimate {
   std::string proto;
   std::uint32_t channels{0};  ///< of the largest send
   std::vector<ServerLoad> loads;
-  double beyond_s{0};  ///< of the even all-to-all, times the share
+  double share{1};  ///< of pairs of two ranks, those that send
+  double beyond_s{0};
   double seconds() const { return loads.front().seconds + beyond_s; }
 };
 
@@ -36,8 +37,12 @@ double even_sends(const Machine& machine, EvenBy by);
 inline constexpr double kSendSeconds = 1e-5;
 std::vector<ServerLoad> even_loads(ScenarioMachine& on, const Schedule& schedule, Bytes each,
                                    const PredictOptions& options, EvenBy by);
-/// Whether leaves tell the loads: no hash draws the way of each connection, and hosts are real.
-bool leaves_tell(const Machine& machine);
+/// Whether leaves tell the loads: no hash draws the way of each connection, hosts are real, and a
+/// GPU reaches another by one NIC alone.
+bool leaves_tell(const Machine& machine, const Schedule& schedule);
+
+/// One exchange of all ranks.
+TaskGraph graph_of(const TrafficMatrix& matrix, std::uint32_t ranks);
 
 /// The estimate of a scenario's traffic over one memory path, or over hosts' buffers, which `path`
 /// then is, with a note, where GPUDirect RDMA cannot be. Time grows with the pairs, memory with
@@ -48,7 +53,8 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
                                  const PredictOptions& options, const ParamCatalog& catalog,
                                  std::vector<std::string>& notes);
 /// Likewise of even traffic. Time grows with the pairs of leaves; with many a note says that the
-/// links between switches are left out. TooLarge: leaves_tell() is false.
+/// links between switches are left out. Where leaves_tell() is false it grows with the pairs of
+/// GPUs; TooLarge: more than kMostPairs.
 TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
                                  const EvenTraffic& even, MemoryPath& path,
                                  const PredictOptions& options, const ParamCatalog& catalog,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,10 +31,11 @@ using Kind = TrafficSpec::Kind;
 
 TrafficResult predicted(const TrafficSpec& spec, std::uint32_t nodes,
                         std::vector<std::string> memory_paths, const PredictOptions& options,
-                        TrafficBy by = TrafficBy::kRun) {
+                        TrafficBy by = TrafficBy::kRun,
+                        const std::string& topology = "hgx-h100-8nic") {
   const ParamCatalog catalog = make_catalog();
   Scenario scenario;
-  scenario.topology = shipped("topologies/hgx-h100-8nic.yaml");
+  scenario.topology = shipped("topologies/" + topology + ".yaml");
   scenario.nodes = nodes;
   scenario.memory_paths = std::move(memory_paths);
   scenario.traffic = spec;
@@ -104,7 +107,8 @@ TEST(Traffic, LeavesTellEvenLoads) {
   for (const auto& [file, settings] : {std::pair{"hgx-h100-8nic", std::vector<std::string>{}},
                                        {"hgx-h100-8nic", tree},
                                        {"hgx-h100-4nic", tiers},
-                                       {"hgx-h100-8nic", unlike}}) {
+                                       {"hgx-h100-8nic", unlike},
+                                       {"oci-h100", {}}}) {
     Scenario scenario;
     scenario.topology = shipped(std::string("topologies/") + file + ".yaml");
     scenario.nodes = 5;
@@ -112,9 +116,12 @@ TEST(Traffic, LeavesTellEvenLoads) {
     PredictOptions options;
     for (const std::string& text : settings) options.set.push_back(parse_setting(text));
     ScenarioMachine on(scenario, read_topology(scenario.topology, catalog), options, catalog);
-    ASSERT_TRUE(leaves_tell(on.machine()));
     const Schedule schedule =
         on.decisions().schedule(Communicator::of_all(on.fabric()), MemoryPath::kGdr);
+    if (!leaves_tell(on.machine(), schedule)) {
+      EXPECT_STREQ(file, "oci-h100");  // two NICs a GPU
+      continue;
+    }
     const auto loads = [&](EvenBy by) {
       std::map<ServerId, double> out;
       for (const ServerLoad& load : even_loads(on, schedule, Bytes::kib(100), options, by)) {
@@ -151,6 +158,84 @@ TEST(TrafficMatrix, EvenTrafficIsTheMeanOfWhatIsDrawn) {
   spec.skew = 0.5;
   EXPECT_FALSE(even_traffic(spec, 8192));
   EXPECT_THROW(traffic_matrix(spec, 8192), TooLarge);
+}
+
+// Two NICs a GPU, of which a pair takes one: which follows from how far apart its nodes are.
+TEST(Traffic, AnEvenEstimateIsTheRunOfAnAllToAll) {
+  const std::string file = ::testing::TempDir() + "/even48.csv";
+  std::string text;
+  for (int row = 0; row < 48; ++row) {
+    text += "64000";
+    for (int column = 1; column < 48; ++column) text += ",64000";
+    text += '\n';
+  }
+  write_text_file(file, text);
+  TrafficSpec spec;
+  spec.matrix = file;
+  const auto time = [&](TrafficBy by) {
+    return predicted(spec, 6, {"gdr"}, {}, by, "oci-h100").rows.at(0).time_us;
+  };
+  EXPECT_NEAR(time(TrafficBy::kEstimate) / time(TrafficBy::kRun), 1, 1e-3);
+}
+
+// Where few send, nearly all of the time is a launch and the latency of a send.
+TEST(Traffic, ASparseEstimateHasALaunchAndASend) {
+  const std::string file = ::testing::TempDir() + "/sparse.csv";
+  const auto routing = [&](const std::function<std::string(int rank)>& of_rank) {
+    std::string text = "rank,expert,tokens\n";
+    for (int rank = 0; rank < 32; ++rank) text += of_rank(rank);
+    write_text_file(file, text);
+  };
+  const auto expect_near = [&](std::int64_t token_bytes, double tolerance) {
+    TrafficSpec spec;
+    spec.kind = Kind::kDispatch;
+    spec.routing = file;
+    spec.experts = 32;
+    spec.token_bytes = Bytes{token_bytes};
+    const double whole = run(spec, 4).time_us;
+    EXPECT_NEAR(estimated(spec, 4).time_us / whole, 1, tolerance) << whole << " us";
+  };
+  routing([](int rank) { return rank == 0 ? "0,8,1\n" : ""; });
+  expect_near(8, 0.01);
+  routing([](int rank) { return fmt::format("{},{},1\n", rank, (rank + 8) % 32); });
+  expect_near(7168, 0.05);
+  routing([](int rank) { return fmt::format("{},{},1\n", rank, rank); });
+  expect_near(7168, 0.01);
+  // Both ways at once a GPU's SMs have more to do than with the one send.
+  routing([](int rank) { return fmt::format("{},{},300\n", rank, rank ^ 1); });
+  expect_near(7168, 0.2);
+}
+
+// More choices of experts than are drawn, but few pairs: these are added up one by one where each
+// takes a way of its own; many are refused for what makes them unlike.
+TEST(Traffic, EvenTrafficOfPairsThatAreUnlike) {
+  TrafficSpec spec = dispatch(0);
+  spec.tokens = 1 << 24;
+  spec.experts = 16;
+  spec.token_bytes = Bytes{8};
+  PredictOptions options;
+  for (const char* text : {"network.kind=leaf-spine", "network.ports=16", "wire.routing=ecmp"}) {
+    options.set.push_back(parse_setting(text));
+  }
+  const TrafficRow spread = run(spec, 2, {"network.kind=leaf-spine", "network.ports=16"});
+  const TrafficRow hashed = predicted(spec, 2, {"gdr"}, options).rows.at(0);
+  EXPECT_TRUE(hashed.is_estimate);
+  EXPECT_GE(hashed.time_us, hashed.links.at(0).busy_us);
+  EXPECT_GE(hashed.time_us, 0.99 * spread.time_us);
+
+  const auto refused = [&](const PredictOptions& with, const std::string& topology) {
+    spec.experts = 4008;
+    try {
+      predicted(spec, 501, {"gdr"}, with, TrafficBy::kRun, topology);
+    } catch (const TooLarge& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  options.set[0] = parse_setting("network.kind=fat-tree");
+  options.set[1] = parse_setting("network.ports=32");
+  EXPECT_THAT(refused(options, "hgx-h100-8nic"), HasSubstr("each takes a way of its own"));
+  EXPECT_THAT(refused({}, "oci-h100"), HasSubstr("GPUs take several NICs in turn"));
 }
 
 TEST(Traffic, AnEstimateIsOfDenseTrafficOnly) {
