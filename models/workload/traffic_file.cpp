@@ -21,21 +21,28 @@ namespace {
 /// A text's lines one after another, but for empty ones.
 class Lines {
  public:
-  Lines(std::string_view text, std::string file) : rest_{text}, place_{std::move(file), 0, 1} {
+  /// `stop`, unless null, is asked now and then, and must outlive it.
+  Lines(std::string_view text, std::string file, const Stop* stop)
+      : rest_{text}, place_{std::move(file), 0, 1}, stop_{stop} {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
-  /// False: there is none left.
+  /// False: there is none left. Throws Stopped.
   bool next() {
     do {
       if (rest_.empty()) return false;
       const std::size_t end = std::min(rest_.find('\n'), rest_.size());
       line_ = rest_.substr(0, end);
       rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      ask(end + 1);
       if (line_.ends_with('\r')) line_.remove_suffix(1);
       ++place_.line;
     } while (trimmed(line_).empty());
     return true;
+  }
+  /// At most; counted before they are split, which takes many times the memory of a line.
+  std::size_t most_cells() const {
+    return static_cast<std::size_t>(std::ranges::count(line_, ',')) + 1;
   }
   std::vector<std::string> cells() const { return csv_cells(line_, place_); }
   const Place& place() const { return place_; }
@@ -47,9 +54,19 @@ class Lines {
   int number() const { return place_.line; }
 
  private:
+  void ask(std::size_t bytes) {
+    constexpr std::size_t kBetween = 1 << 16;
+    unasked_ += bytes;
+    if (stop_ == nullptr || unasked_ < kBetween) return;
+    unasked_ = 0;
+    stop_->check();
+  }
+
   std::string_view rest_;
   std::string_view line_;
   Place place_;
+  const Stop* stop_;
+  std::size_t unasked_{0};  // bytes read since
 };
 
 /// read(cell) throws InputError without a place; this adds it.
@@ -72,7 +89,7 @@ std::int64_t whole(std::string_view cell, std::int64_t most, std::string_view wh
   const std::string_view text = trimmed(cell);
   std::int64_t out{};
   const auto [rest, error] = std::from_chars(text.begin(), text.end(), out);
-  if (error != std::errc{} || rest != text.end() || out < 0 || out > most) {
+  if (error != std::errc{} || rest != text.end() || text.starts_with('-') || out > most) {
     throw InputError(fmt::format("'{}' is no {}; allowed: 0 to {}", text, what, most));
   }
   return out;
@@ -108,16 +125,19 @@ struct Entry {
   }
 };
 
-bool is_head(const std::vector<std::string>& cells, const ListForm& form) {
-  return std::ranges::equal(cells, form.head, {}, [](const auto& cell) { return trimmed(cell); });
+bool is_head(const Lines& lines, const ListForm& form) {
+  if (lines.most_cells() != form.head.size()) return false;
+  return std::ranges::equal(lines.cells(), form.head, {},
+                            [](const auto& cell) { return trimmed(cell); });
 }
 
 Entry entry_of(const Lines& lines, const ListForm& form) {
-  const std::vector<std::string> cells = lines.cells();
-  if (cells.size() != form.head.size()) {
-    throw InputError(lines.place(),
-                     fmt::format("{} cells; expected {}", cells.size(), fmt::join(form.head, ",")));
+  if (lines.most_cells() != form.head.size()) {
+    throw InputError(lines.place(), fmt::format("{} cells; expected {}", lines.most_cells(),
+                                                fmt::join(form.head, ",")));
   }
+  const std::vector<std::string> cells = lines.cells();
+  if (cells.size() != form.head.size()) throw InputError(lines.place(), "a comma in a cell");
   Entry out{0, 0, lines.number(), 0};
   const std::array<std::uint32_t*, 2> numbers{&out.first, &out.second};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -158,8 +178,9 @@ TrafficMatrix square_of(Lines& lines, std::uint32_t ranks) {
   TrafficMatrix out;
   std::uint32_t row = 0;
   do {
+    if (row == ranks || lines.most_cells() != ranks) throw InputError(lines.place(), expected);
     const std::vector<std::string> cells = lines.cells();
-    if (row == ranks || cells.size() != ranks) throw InputError(lines.place(), expected);
+    if (cells.size() != ranks) throw InputError(lines.place(), "a comma in a cell");
     for (std::uint32_t to = 0; to < ranks; ++to) {
       const Bytes bytes{read_cell(lines, cells, to, size_of)};
       if (bytes > Bytes{0}) out.push_back({row, to, bytes});
@@ -175,11 +196,11 @@ TrafficMatrix square_of(Lines& lines, std::uint32_t ranks) {
 }  // namespace
 
 TrafficMatrix parse_traffic_matrix(const std::string& text, const std::string& file,
-                                   std::uint32_t ranks) {
+                                   std::uint32_t ranks, const Stop* stop) {
   const ListForm form{{"from", "to", "bytes"}, {ranks, ranks}, {"rank", "rank"}, size_of};
-  Lines lines(text, file);
+  Lines lines(text, file, stop);
   if (!lines.next()) throw InputError(file + ": is empty");
-  if (!is_head(lines.cells(), form)) {
+  if (!is_head(lines, form)) {
     if (std::uint64_t{ranks} * ranks > kMostPairs) {
       throw InputError(lines.place(),
                        fmt::format("a square of {} ranks has more than {} cells; write a list of "
@@ -196,12 +217,13 @@ TrafficMatrix parse_traffic_matrix(const std::string& text, const std::string& f
 }
 
 TrafficMatrix parse_traffic_routing(const std::string& text, const std::string& file,
-                                    std::uint32_t ranks, std::uint32_t experts, Bytes token_bytes) {
+                                    std::uint32_t ranks, std::uint32_t experts, Bytes token_bytes,
+                                    const Stop* stop) {
   const ListForm form{
       {"rank", "expert", "tokens"}, {ranks, experts}, {"rank", "expert"}, tokens_of};
-  Lines lines(text, file);
+  Lines lines(text, file, stop);
   if (!lines.next()) throw InputError(file + ": is empty");
-  if (!is_head(lines.cells(), form)) {
+  if (!is_head(lines, form)) {
     throw InputError(lines.place(), "expected the head rank,expert,tokens");
   }
   TrafficMatrix out;

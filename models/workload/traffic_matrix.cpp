@@ -161,7 +161,7 @@ TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks, const Stop* s
   check_experts(spec, ranks);
   if (spec.routing.empty()) return drawn(spec, ranks, stop);
   return parse_traffic_routing(read_text_file(spec.routing, kMostTrafficFile), spec.routing, ranks,
-                               spec.experts, spec.token_bytes);
+                               spec.experts, spec.token_bytes, stop);
 }
 
 TrafficMatrix transposed(TrafficMatrix matrix) {
@@ -179,7 +179,8 @@ TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks, const
   TrafficMatrix out;
   switch (spec.kind) {
     case Kind::kAllToAllV:
-      out = parse_traffic_matrix(read_text_file(spec.matrix, kMostTrafficFile), spec.matrix, ranks);
+      out = parse_traffic_matrix(read_text_file(spec.matrix, kMostTrafficFile), spec.matrix, ranks,
+                                 stop);
       break;
     case Kind::kPermutation:
       out = permutation(spec, ranks);

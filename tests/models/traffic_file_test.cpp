@@ -10,6 +10,7 @@
 #include "models/workload/traffic_matrix.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
+#include "sim/base/stop.hpp"
 #include "sim/io/file.hpp"
 #include "tests/seeds.hpp"
 
@@ -80,6 +81,7 @@ TEST(TrafficFile, RefusesAListThatIsNone) {
   EXPECT_EQ(refused_matrix(head + "0,1\n"), "m.csv:2:1: 2 cells; expected from,to,bytes");
   EXPECT_EQ(refused_matrix(head + "0,1,5\n0,2,5\n"), "m.csv:3:3: '2' is no rank; allowed: 0 to 1");
   EXPECT_EQ(refused_matrix(head + "-1,1,5\n"), "m.csv:2:1: '-1' is no rank; allowed: 0 to 1");
+  EXPECT_EQ(refused_matrix(head + "0,-0,5\n"), "m.csv:2:3: '-0' is no rank; allowed: 0 to 1");
   EXPECT_EQ(refused_matrix(head + "0.0,1,5\n"), "m.csv:2:1: '0.0' is no rank; allowed: 0 to 1");
   EXPECT_THAT(refused_matrix(head + "0,1,five\n"), HasSubstr("m.csv:2:5: 'five' is not a size"));
   EXPECT_THAT(refused_matrix(head + "0,1,5T\n"), HasSubstr("m.csv:2:5: '5T' is above 4 TiB"));
@@ -88,6 +90,36 @@ TEST(TrafficFile, RefusesAListThatIsNone) {
   EXPECT_EQ(refused_matrix(head + "0,1,5\n1,0,5\n\n0,1,0\n"),
             "m.csv:5:1: rank 0 and rank 1 stand on line 2 already");
   EXPECT_THAT(refused_matrix(head + "\"0,1,5\n"), HasSubstr("m.csv:2:1: a quote is not closed"));
+}
+
+// A line is refused by its commas, without being split: an open quote at its end is not seen.
+TEST(TrafficFile, CellsAreCountedBeforeTheyAreSplit) {
+  const std::string many = std::string(100, ',') + "\"\n";
+  EXPECT_THAT(refused_matrix(many), HasSubstr("m.csv:1:1: expected 2 lines of 2 sizes"));
+  EXPECT_EQ(refused_matrix("from,to,bytes\n" + many),
+            "m.csv:2:1: 101 cells; expected from,to,bytes");
+  EXPECT_EQ(refused_routing(many), "r.csv:2:1: 101 cells; expected rank,expert,tokens");
+  EXPECT_EQ(refused_matrix("from,to,bytes\n\"0,1\",5\n"), "m.csv:2:1: a comma in a cell");
+  EXPECT_EQ(refused_matrix("0,1,2\n3,\"4,5\"\n6,7,8\n", 3), "m.csv:2:1: a comma in a cell");
+}
+
+TEST(TrafficFile, ReadingStops) {
+  std::string rows;
+  for (int row = 0; row < 300; ++row) {
+    rows += "1";
+    for (int column = 1; column < 300; ++column) rows += ",1";
+    rows += '\n';
+  }
+  std::string list = "from,to,bytes\n";
+  for (int line = 0; line < 20'000; ++line) list += "0,1,0\n";
+  Stop stop;
+  EXPECT_EQ(parse_traffic_matrix(rows, "m.csv", 300, &stop).size(), 90'000U);
+  stop.request();
+  EXPECT_THROW(parse_traffic_matrix(rows, "m.csv", 300, &stop), Stopped);
+  EXPECT_THROW(parse_traffic_matrix(list, "m.csv", 2, &stop), Stopped);
+  EXPECT_THROW(parse_traffic_routing("rank,expert,tokens\n" + list.substr(list.find('\n') + 1),
+                                     "r.csv", 4, 8, Bytes{1}, &stop),
+               Stopped);
 }
 
 TEST(TrafficFile, TokensGoToTheRanksOfTheirExperts) {
