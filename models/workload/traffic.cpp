@@ -58,6 +58,16 @@ std::vector<TrafficLink> links_of(const Machine& machine, const std::vector<Serv
   return out;
 }
 
+/// How near estimates came to whole runs, by the share of pairs that send.
+std::string how_near(double share) {
+  if (share >= 0.5) return "-30 to +26 % of whole runs of up to 512 GPUs";
+  return fmt::format(
+      "{:.2g} % of all pairs send, and it may be too short by a factor; whole runs of up to 512 "
+      "GPUs "
+      "took 0.9 to 1.6 times as long, with one large send among small ones 3.6 times",
+      100 * share);
+}
+
 /// A scenario's traffic on its machine.
 class Asked {
  public:
@@ -127,10 +137,8 @@ class Asked {
         even_ ? estimate_traffic(on_, scenario_, *even_, path, options, catalog_, notes)
               : estimate_traffic(on_, scenario_, matrix_, path, options, catalog_, notes);
     if (options.check_only) return std::nullopt;
-    notes.push_back(
-        fmt::format("{} is estimated, not run: -30 to +26 % of whole runs of up to "
-                    "512 GPUs, less where each sends to few (models/workload)",
-                    memory_path_name(path)));
+    notes.push_back(fmt::format("{} is estimated, not run: {} (models/workload)",
+                                memory_path_name(path), how_near(estimate.share)));
     const double seconds = estimate.seconds();
     TrafficRow row;
     row.memory_path = memory_path_name(path);
@@ -143,7 +151,7 @@ class Asked {
     const TrafficLink& link = row.links.front();
     row.limited_by = {
         {link.cause, link.where, estimate.loads.front().seconds / seconds},
-        {"waits and turns, as of an even all-to-all", "", estimate.beyond_s / seconds}};
+        {"launch, waits and turns, as of an even all-to-all", "", estimate.beyond_s / seconds}};
     std::ranges::stable_sort(row.limited_by, std::ranges::greater{}, &CauseShare::share);
     return row;
   }
@@ -219,7 +227,10 @@ TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
   if (even) {
     result.notes.push_back(fmt::format(
         "more than 16 million pairs, or 1e8 choices of experts: nothing is drawn, all ranks are "
-        "alike; of what is drawn the fullest rank would get about {:.0f} % more than the mean",
+        "alike; of what is drawn the fullest rank would {} about {:.0f} % more than the mean, "
+        "which "
+        "the time is without",
+        scenario.traffic->kind == TrafficSpec::Kind::kCombine ? "send" : "get",
         100 * even->above_mean));
   }
   const Asked asked(on, scenario, matrix, even, catalog);

@@ -23,6 +23,8 @@
 namespace weft::test::models_traffic {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -186,11 +188,11 @@ TEST(Traffic, ASparseEstimateHasALaunchAndASend) {
     for (int rank = 0; rank < 32; ++rank) text += of_rank(rank);
     write_text_file(file, text);
   };
+  TrafficSpec spec;
+  spec.kind = Kind::kDispatch;
+  spec.routing = file;
+  spec.experts = 32;
   const auto expect_near = [&](std::int64_t token_bytes, double tolerance) {
-    TrafficSpec spec;
-    spec.kind = Kind::kDispatch;
-    spec.routing = file;
-    spec.experts = 32;
     spec.token_bytes = Bytes{token_bytes};
     const double whole = run(spec, 4).time_us;
     EXPECT_NEAR(estimated(spec, 4).time_us / whole, 1, tolerance) << whole << " us";
@@ -204,6 +206,10 @@ TEST(Traffic, ASparseEstimateHasALaunchAndASend) {
   // Both ways at once a GPU's SMs have more to do than with the one send.
   routing([](int rank) { return fmt::format("{},{},300\n", rank, rank ^ 1); });
   expect_near(7168, 0.2);
+  EXPECT_THAT(predicted(spec, 4, {"gdr"}, {}, TrafficBy::kEstimate).notes,
+              Contains(HasSubstr("3.2 % of all pairs send, and it may be too short")));
+  EXPECT_THAT(predicted(dispatch(0), 4, {"gdr"}, {}, TrafficBy::kEstimate).notes,
+              Contains(HasSubstr("-30 to +26 % of whole runs")));
 }
 
 // More choices of experts than are drawn, but few pairs: these are added up one by one where each
@@ -236,6 +242,19 @@ TEST(Traffic, EvenTrafficOfPairsThatAreUnlike) {
   options.set[1] = parse_setting("network.ports=32");
   EXPECT_THAT(refused(options, "hgx-h100-8nic"), HasSubstr("each takes a way of its own"));
   EXPECT_THAT(refused({}, "oci-h100"), HasSubstr("GPUs take several NICs in turn"));
+}
+
+// Who gets most of a dispatch sends most of its combine.
+TEST(Traffic, EvenTrafficTellsWhatItIsWithout) {
+  TrafficSpec spec = dispatch(0);
+  spec.tokens = 1 << 24;
+  spec.experts = 16;
+  spec.token_bytes = Bytes{8};
+  const auto notes = [&] { return predicted(spec, 2, {"gdr"}, {}).notes; };
+  EXPECT_THAT(notes(), Contains(HasSubstr("the fullest rank would get about")));
+  spec.kind = Kind::kCombine;
+  EXPECT_THAT(notes(), Contains(AllOf(HasSubstr("the fullest rank would send about"),
+                                      HasSubstr("which the time is without"))));
 }
 
 TEST(Traffic, AnEstimateIsOfDenseTrafficOnly) {
