@@ -60,11 +60,13 @@ std::vector<TrafficLink> links_of(const Machine& machine, const std::vector<Serv
 
 /// How near estimates came to whole runs, by the share of pairs that send.
 std::string how_near(double share) {
-  if (share >= 0.5) return "-30 to +26 % of whole runs of up to 512 GPUs";
+  if (share >= 0.5) {
+    return "-30 to +26 % of whole runs of experts' tokens on up to 512 GPUs; too short by a factor "
+           "where a large send is among small ones";
+  }
   return fmt::format(
-      "{:.2g} % of all pairs send, and it may be too short by a factor; whole runs of up to 512 "
-      "GPUs "
-      "took 0.9 to 1.6 times as long, with one large send among small ones 3.6 times",
+      "{:.2g} % of all pairs send, and it may be too short by a factor; whole runs of 64 to 512 "
+      "GPUs took 0.9 to 1.6 times as long, with one large send among small ones 3.6 times",
       100 * share);
 }
 
