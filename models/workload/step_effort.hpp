@@ -12,8 +12,8 @@ namespace weft {
 /// How long running all ranks of a step takes on one core, in seconds, told by the plan of a few
 /// data-parallel replicas: all have as many transfers each, and as many of these are alike. The
 /// plan of all would itself take half a minute and some GB to make. none: it has so few tasks that
-/// it is looked at itself, too few replicas, or uplinks have failed. `on` has the step's machine. Throws what
-/// refuse_many_tasks() and graph_plan() do; Stopped.
+/// it is looked at itself, too few replicas, or uplinks have failed. `on` has the step's machine.
+/// Throws what refuse_many_tasks() and graph_plan() do; Stopped.
 std::optional<double> seconds_by_few(const StepSpec& step, ScenarioMachine& on, MemoryPath path,
                                      const PredictOptions& options);
 
