@@ -308,11 +308,11 @@ void judge(const Sweep& sweep, const std::vector<std::size_t>& points, const Blo
                               csv == "-" ? "with --csv FILE the same command would go on from there"
                                          : "the same command goes on from there"));
   }
-  say_scale(sweep, points, done);
   if (refused > 0) {
     throw InputError(fmt::format("{} of {} grid points were refused; the column not_run says why",
                                  refused, points.size()));
   }
+  say_scale(sweep, points, done);
 }
 
 /// Puts the shards' tables together. What is there already stays, so that it may be done again.

@@ -63,7 +63,7 @@ double alike_nics(const Fabric& fabric, const Schedule& schedule, const Choice& 
   } else if (choice.algorithm == Algorithm::kTree) {
     add_trees(schedule.trees);
   }
-  return used.empty() || used.size() < all ? 1 : static_cast<double>(all);
+  return all == 0 || used.size() < all ? 1 : static_cast<double>(all);
 }
 
 bool is_answered(const Scenario& scenario, const TopologySpec& topology, PredictOptions options,
@@ -100,12 +100,13 @@ std::string text_of(const PacketEffort& effort) {
 
 double alike(const Machine& machine, const Schedule& schedule, Op op, const Choice& choice) {
   if (machine.has_unlike_nodes() || machine.has_emulated_nics()) return 1;
-  // Each node of a tree or a chain has a place of its own, over several switches each of PAT's
-  // messages a way of its own, and a ring over an odd number of nodes one hop out of turn.
+  // Each node of a tree or a chain has a place of its own (two are the same in either of two
+  // trees), over several switches each of PAT's messages a way of its own, and a ring over an odd
+  // number of nodes one hop out of turn.
   const std::uint32_t all = machine.fabric().nodes();
   const Algorithm algorithm = choice.algorithm;
-  const bool nodes_differ = algorithm == Algorithm::kTree || algorithm == Algorithm::kNvlsTree ||
-                            is_chain(op) ||
+  const bool is_tree = algorithm == Algorithm::kTree || algorithm == Algorithm::kNvlsTree;
+  const bool nodes_differ = (is_tree && all > 2) || is_chain(op) ||
                             (algorithm == Algorithm::kPat && !machine.has_one_switch()) ||
                             (algorithm == Algorithm::kRing && all % 2 == 1);
   const double nodes = nodes_differ ? 1 : all;
