@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// Rings over several switches of no more transfers, a fraction of a second's, run whole: with few
-/// bytes and one GPU a node, what follows what differs from ring to ring of a few nodes.
+/// LL rings over several switches of no more transfers, a fraction of a second's, run whole: with
+/// one GPU a node what follows what differs from ring to ring of a few nodes.
 constexpr double kFewOverSwitches = 2e5;
 
 /// What a hop within a leaf takes of a ring of so many, two as slow as the slowest, whose mean this
@@ -107,7 +107,8 @@ StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   const std::vector<UnlikeKind> kinds = unlike_kinds(machine_.devices().params(), turn);
   const double transfers = plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
   if (!kinds.empty() && (!are_few_unlike() || transfers < Sample::kFewTransfers)) return {};
-  if (!machine_.has_one_switch() && transfers < kFewOverSwitches) return {};
+  const bool is_ll = choice.protocol == "LL";
+  if (is_ll && !machine_.has_one_switch() && transfers < kFewOverSwitches) return {};
   const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
   if (!rings) return {};
   const StandIn alike = of_rings({op, bytes, path, {}}, choice, *rings);

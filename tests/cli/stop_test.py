@@ -246,7 +246,7 @@ class Step(StopTest):
     def test_a_smaller_question_is_named(self):
         for command, scenario, smaller in (
                 ("step", "steps/llama-70b.yaml", "a step of fewer layers, micro-batches or nodes (parallel: data)"),
-                ("traffic", "traffic/experts.yaml", "fewer nodes, or an estimate (--estimate)")):
+                ("traffic", "traffic/experts.yaml", "fewer nodes, as with --set nodes=N, or --estimate")):
             run = weft(command, f"../../scenarios/{scenario}", "--time-limit", "1ms", cwd=self.here)
             self.assertEqual((run.returncode, run.stdout), (130, b""))
             self.assertRegex(run.stderr.decode(), "before any memory path was finished; nothing is written. Ask for "
