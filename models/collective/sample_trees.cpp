@@ -17,9 +17,10 @@ namespace {
 /// Trees of more transfers, some seconds' worth, are extended by the byte.
 constexpr double kSlowRun = 3e6;
 
-/// NVLSTrees of no more transfers, a second's worth, run whole: below, a level may add less the
-/// more there are.
+/// NVLSTrees of no more transfers, a second's worth, and nodes run whole: below, a level may add
+/// less the more there are. Of more nodes they have but one channel, whose levels add alike.
 constexpr double kManyTransfers = 2e5;
+constexpr std::uint32_t kManyNodes = 1024;
 
 /// Transfers of a rank and channel that fill a tree: beyond, its time does not depend on its depth.
 constexpr double kFilling = 75;
@@ -166,6 +167,7 @@ StandIn Samples::of_trees(const Asked& asked, const Choice& choice) {
   const auto& [op, bytes, path, unlike] = asked;
   const Schedule& cluster = schedules_.at(path);
   const bool is_short =
+      machine_.fabric().nodes() <= kManyNodes &&
       plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
   if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
   const std::optional<TreeNetwork> network = network_of_trees(op, path, choice);
