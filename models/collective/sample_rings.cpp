@@ -34,6 +34,7 @@ std::uint32_t place_in_chain(std::uint32_t nodes, std::uint32_t node, std::uint3
 std::optional<Samples::RingSample> Samples::sample_of_rings(Op op, MemoryPath path,
                                                             const Choice& choice) {
   const Schedule& cluster = schedules_.at(path);
+  if (cluster.rings.size() < choice.channels) return {};
   if (machine_.has_one_switch()) return RingSample{Sample::kOfRings, {}};
   // Of rings on networks that never block some are enough for a mean.
   constexpr std::size_t kMostHops = 4096;
@@ -128,6 +129,7 @@ StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& cho
     StandIn& one = each[k];
     one.further.insert(one.further.end(), passes.begin(), passes.end());
     if (shows_passes) {
+      // It has passed one N / n times in its own sample already.
       Further& own = one.further[one.further.size() - kinds.size() + k];
       own.steps -= static_cast<double>(machine_.fabric().nodes()) / few.nodes;
     }
