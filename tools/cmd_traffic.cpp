@@ -28,7 +28,7 @@ struct TrafficArguments {
 /// What to ask for where a question took too long.
 std::string smaller(const TrafficSpec& traffic, bool estimate) {
   const bool given = !traffic.matrix.empty() || !traffic.routing.empty();
-  const std::string fewer =
+  std::string fewer =
       given ? "a file with fewer GPUs or pairs" : "fewer nodes, as with --set nodes=N";
   const bool is_sparse =
       traffic.kind == TrafficSpec::Kind::kPermutation || traffic.kind == TrafficSpec::Kind::kIncast;

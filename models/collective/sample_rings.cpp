@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "models/collective/repeated.hpp"
@@ -112,7 +113,7 @@ StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   if (is_ll && !machine_.has_one_switch() && transfers < kFewOverSwitches) return {};
   const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
   if (!rings) return {};
-  const StandIn alike = of_rings({op, bytes, path, {}}, choice, *rings);
+  StandIn alike = of_rings({op, bytes, path, {}}, choice, *rings);
   if (kinds.empty() || !alike.first) return alike;
   const RingSample few = of_enough_hops(*rings);
   const bool shows_passes = few.nodes * gpus() < 2 * hops_of_a_pace();
@@ -135,7 +136,7 @@ StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& cho
     }
     out.add(std::move(one));
   }
-  out.add(alike);
+  out.add(std::move(alike));
   return out;
 }
 
