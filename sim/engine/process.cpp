@@ -8,10 +8,12 @@
 namespace weft {
 
 void* FramePool::take(std::size_t size) {
-  const auto size_class = static_cast<std::size_t>(std::bit_width(size + sizeof(Header) - 1));
+  const std::size_t steps = (size + sizeof(Header) + kStep - 1) / kStep;
+  const auto power = static_cast<std::size_t>(std::bit_width(size + sizeof(Header) - 1));
+  const std::size_t size_class = steps < kMostSteps ? steps : kMostSteps + power;
   Header* block = free_[size_class];
   if (block == nullptr) {
-    const std::size_t block_size = std::size_t{1} << size_class;
+    const std::size_t block_size = steps < kMostSteps ? steps * kStep : std::size_t{1} << power;
     blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(block_size));
     block = ::new (blocks_.back().get()) Header{this, nullptr, size_class};
   } else {

@@ -13,9 +13,9 @@
 
 namespace weft {
 
-/// Memory for coroutine frames, by size class (powers of two), each with a list of free blocks. A
-/// block once made is reused for ever and given back when the pool ends; all frames must be gone by
-/// then. take and give_back are O(1).
+/// Memory for coroutine frames, by size class (steps of 64 B, large ones powers of two), each with
+/// a list of free blocks. A block once made is reused for ever and given back when the pool ends;
+/// all frames must be gone by then. take and give_back are O(1).
 class FramePool {
  public:
   FramePool() = default;
@@ -31,7 +31,9 @@ class FramePool {
   std::size_t blocks() const { return blocks_.size(); }
 
  private:
-  static constexpr std::size_t kSizeClasses = 64;
+  static constexpr std::size_t kStep = 64;       ///< bytes
+  static constexpr std::size_t kMostSteps = 64;  ///< in larger ones: powers of two
+  static constexpr std::size_t kSizeClasses = kMostSteps + 64;
 
   /// In front of the memory handed out.
   struct alignas(std::max_align_t) Header {
