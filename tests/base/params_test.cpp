@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/complaint.hpp"
+
 namespace weft::test::base_params {
 namespace {
 
@@ -42,16 +44,6 @@ const ParamCatalog& catalog() {
 
 ParamValue value(double number, std::string source) {
   return {number, Origin::kMeasured, std::move(source)};
-}
-
-template <class Call>
-std::string complaint(const Call& call) {
-  try {
-    call();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
 }
 
 TEST(EveryParamIsSourced, RefusesADefaultOrARangeThatIsNotAllowed) {

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/error.hpp"
+#include "tests/complaint.hpp"
 
 namespace weft::test::io_file {
 namespace {
@@ -46,16 +47,6 @@ class File : public ::testing::Test {
  private:
   std::filesystem::path folder_;
 };
-
-template <class Call>
-std::string complaint(const Call& call) {
-  try {
-    call();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 TEST_F(File, ReadsBackEveryByteThatWasWritten) {
   std::string text = "a\r\nb\tc";

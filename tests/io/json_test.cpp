@@ -8,21 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/error.hpp"
+#include "tests/complaint.hpp"
 
 namespace weft::test::io_json {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <class Call>
-std::string complaint(const Call& call) {
-  try {
-    call();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 std::string parse_complaint(const std::string& text) {
   return complaint([&] { Json::parse(text, "f.json"); });

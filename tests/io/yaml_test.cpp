@@ -5,22 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/complaint.hpp"
+
 namespace weft::test::io_yaml {
 namespace {
 
 using ::testing::HasSubstr;
 
 Yaml parse(const std::string& text) { return Yaml::parse(text, "f.yaml"); }
-
-template <class Call>
-std::string complaint(const Call& call) {
-  try {
-    call();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 std::string parse_complaint(const std::string& text) {
   return complaint([&] { parse(text); });

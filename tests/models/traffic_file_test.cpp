@@ -12,6 +12,7 @@
 #include "sim/base/random.hpp"
 #include "sim/base/stop.hpp"
 #include "sim/io/file.hpp"
+#include "tests/complaint.hpp"
 #include "tests/seeds.hpp"
 
 namespace weft::test::models_traffic_file {
@@ -30,22 +31,12 @@ TrafficMatrix routing(const std::string& text) {
   return parse_traffic_routing("rank,expert,tokens\n" + text, "r.csv", 4, 8, Bytes{10});
 }
 
-template <class Make>
-std::string refused(const Make& make) {
-  try {
-    make();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "";
-}
-
 std::string refused_matrix(const std::string& text, std::uint32_t ranks = 2) {
-  return refused([&] { matrix(text, ranks); });
+  return complaint([&] { matrix(text, ranks); });
 }
 
 std::string refused_routing(const std::string& text) {
-  return refused([&] { routing(text); });
+  return complaint([&] { routing(text); });
 }
 
 TEST(TrafficFile, AListIsTheSquareThatItStandsFor) {
@@ -130,7 +121,7 @@ TEST(TrafficFile, TokensGoToTheRanksOfTheirExperts) {
 
 TEST(TrafficFile, RefusesARoutingThatIsNone) {
   const auto whole = [](const std::string& text, Bytes token) {
-    return refused([&] { parse_traffic_routing(text, "r.csv", 4, 8, token); });
+    return complaint([&] { parse_traffic_routing(text, "r.csv", 4, 8, token); });
   };
   EXPECT_EQ(whole("", Bytes{1}), "r.csv: is empty");
   EXPECT_EQ(whole("0,1,5\n", Bytes{1}), "r.csv:1:1: expected the head rank,expert,tokens");
@@ -158,7 +149,7 @@ TEST(TrafficFile, ARoutingStandsInForTheSkew) {
   spec.kind = TrafficSpec::Kind::kCombine;
   EXPECT_THAT(traffic_matrix(spec, 4),
               ElementsAre(TaskSend{0, 1, Bytes::kib(3)}, TaskSend{3, 0, Bytes::kib(5)}));
-  EXPECT_THAT(refused([&] { traffic_matrix(spec, 3); }), HasSubstr("no multiple of 3 ranks"));
+  EXPECT_THAT(complaint([&] { traffic_matrix(spec, 3); }), HasSubstr("no multiple of 3 ranks"));
 }
 
 TEST(TrafficFile, DamageIsRefusedOrRead) {
