@@ -257,7 +257,7 @@ class Gathered {
     ++results_;
     for (const std::string& note : std::set(result.notes.begin(), result.notes.end())) {
       // What was measured is no question of scale.
-      if (note.find(kOfTwoNodes) != std::string::npos) continue;
+      if (is_scale_note(note)) continue;
       ++notes_[note];
     }
     for (const ProvenanceParam& p : result.provenance.params) {

@@ -82,13 +82,10 @@ bool is_answered(const Scenario& scenario, const TopologySpec& topology, Predict
 /// A step's numbers of nodes are multiples of it; 0: it has none but its own.
 std::uint32_t unit_of_nodes(const StepSpec& step, const TopologySpec& settled) {
   if (!step.data_is_rest) return 0;
-  std::uint32_t copy = 1;  // GPUs of a copy of the model
-  for (const Parallel p : step.order) {
-    if (p != Parallel::kData) copy *= step.degree(p);
-  }
+  const auto of_a_copy = static_cast<std::uint32_t>(step.ranks() / step.degree(Parallel::kData));
   const auto gpus =
       static_cast<std::uint32_t>(Fabric(settled, settled.nodes).count(DeviceKind::kGpu));
-  return copy / std::gcd(copy, gpus);
+  return of_a_copy / std::gcd(of_a_copy, gpus);
 }
 
 std::string text_of(const PacketEffort& effort) {

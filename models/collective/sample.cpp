@@ -139,11 +139,11 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (is_ring) return of_rings(op, bytes, path, *choice);
   if (unlike.empty()) return with({op, bytes, path, {}});
   if (unlike.size() > Sample::kMostUnlike) return {};
-  if (!choice || !is_tree(*choice)) {
-    const double transfers =
-        plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
-    if (op != Op::kAllToAll && transfers < Sample::kFewTransfers) return {};
-  }
+  const bool may_run_whole = op != Op::kAllToAll && !(choice && is_tree(*choice));
+  const auto transfers = [&] {
+    return plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
+  };
+  if (may_run_whole && transfers() < Sample::kFewTransfers) return {};
   StandIn out;
   for (const std::uint32_t node : unlike) {
     if (!out.add(with({op, bytes, path, node}))) return {};
@@ -192,12 +192,10 @@ StandIn Samples::of_sends_to_the_next(const Asked& asked) {
   if (fabric.nodes() <= here) return {};
   // Between two that are not alike what is slow of either adds up.
   const std::vector<std::uint32_t>& not_alike = machine_.devices().unlike_nodes();
-  for (std::size_t i = 1; i < not_alike.size(); ++i) {
-    if (not_alike[i] == not_alike[i - 1] + 1) return {};
-  }
-  if (not_alike.size() > 1 && not_alike.front() == 0 && not_alike.back() == fabric.nodes() - 1) {
-    return {};
-  }
+  const auto is_the_next_too = [&](std::uint32_t node) {
+    return std::ranges::binary_search(not_alike, (node + 1) % fabric.nodes());
+  };
+  if (std::ranges::any_of(not_alike, is_the_next_too)) return {};
   if (machine_.has_one_switch()) {
     return {.first = SampleRun{&sample_of(here, here, path, {}, in_turn(unlike, here)), bytes}};
   }

@@ -144,18 +144,17 @@ StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& cho
 StandIn Samples::of_rings(const Asked& asked, const Choice& choice, const RingSample& rings) {
   const auto& [op, bytes, path, unlike] = asked;
   const std::uint32_t nodes = machine_.fabric().nodes();
-  const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   if (rings.nodes >= nodes) return {};
   const Sample& sample =
       sample_of(rings.nodes, nodes, path, rings.network, in_turn(unlike, rings.nodes));
   const bool is_odd = nodes % 2 == 1;
   if (!stands_for(sample.schedules.at(path), schedules_.at(path), op, choice, !is_odd)) return {};
-  StandIn out = of_nodes_alike(
-      asked, {.sampled = rings.nodes,
-              .most = most_nodes_of_rings(sample, op, bytes, path, choice),
-              .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
-              .network = rings.network,
-              .between = rings.between});
+  StandIn out =
+      of_nodes_alike(asked, {.sampled = rings.nodes,
+                             .most = most_nodes_of_rings(sample, op, bytes, path, choice),
+                             .sent = [gpus = gpus()](std::uint32_t n) { return n * gpus - 1; },
+                             .network = rings.network,
+                             .between = rings.between});
   out.is_out_of_turn = is_odd;
   return out;
 }

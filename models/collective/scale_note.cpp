@@ -12,6 +12,9 @@
 namespace weft {
 namespace {
 
+/// What each note has.
+constexpr std::string_view kOfTwoNodes = "is asked of two nodes";
+
 /// Whether a parameter says what NICs there are, what each carries, or what joins them. (Of some
 /// NICs alone, "nic3.trained_width", it is a fault that a machine has.)
 bool is_of_scale(std::string_view key) {
@@ -77,6 +80,10 @@ std::string scale_note(const std::vector<std::string>& keys, const std::vector<R
   if (changes.empty()) return "";
   return fmt::format("{} {}, which say little of more: {}; ask with --set nodes=4 or more", *key,
                      kOfTwoNodes, fmt::join(changes, "; "));
+}
+
+bool is_scale_note(std::string_view note) {
+  return note.find(kOfTwoNodes) != std::string_view::npos;
 }
 
 std::vector<std::string> setting_keys(const std::vector<ScenarioSetting>& settings) {

@@ -308,11 +308,8 @@ void add_scale_note(Sensitivity& out) {
       if (std::abs(e.change) >= kMatters) keys.push_back(out.params[e.param].key);
     }
   }
-  const auto says_so = [](const std::string& note) {
-    return note.find(kOfTwoNodes) != std::string::npos;
-  };
   std::string note = scale_note(keys, rows);
-  if (note.empty() || std::ranges::any_of(out.notes, says_so)) return;
+  if (note.empty() || std::ranges::any_of(out.notes, is_scale_note)) return;
   out.notes.push_back(std::move(note));
 }
 

@@ -137,6 +137,14 @@ double alone_beyond(ScenarioMachine& on, const TaskSend& send, MemoryPath path,
   return ran.outcome.time.as_us() * 1e-6 - loads.sorted().front().seconds;
 }
 
+/// What is shown of an estimate, by some of its sends; `path` is what these can take.
+TrafficEstimate shown(ScenarioMachine& on, const Communicator& all, Sends sends, MemoryPath& path,
+                      const PredictOptions& options, std::vector<std::string>& notes) {
+  const Plan plan = plan_of(on, all, on.decisions().schedule(all, path), std::move(sends), options);
+  falls_back(on.machine(), plan, path, notes);
+  return {.proto = plan.proto, .channels = plan.channels, .loads = {}};
+}
+
 /// Nodes of one kind, for kLeaves on the same leaves: what one of them sends all others do.
 std::vector<std::vector<std::uint32_t>> alike_nodes(const Machine& machine, EvenBy by) {
   const Fabric& fabric = machine.fabric();
@@ -273,18 +281,6 @@ std::string_view why_unlike(const Machine& machine, const Schedule& schedule) {
 
 }  // namespace
 
-TaskGraph graph_of(const TrafficMatrix& matrix, std::uint32_t ranks) {
-  TaskGraph graph;
-  TaskGroup all{"all ranks", {}, {}};
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) all.ranks.push_back(rank);
-  graph.groups.push_back(std::move(all));
-  Exchange exchange{0, Op::kAllToAll, Bytes{}};
-  exchange.sends = matrix;
-  graph.exchanges.push_back(std::move(exchange));
-  graph.ranks.assign(ranks, {Task{.exchange = 0, .time = {}, .after = {}}});
-  return graph;
-}
-
 double even_sends(const Machine& machine, EvenBy by) {
   const Fabric& fabric = machine.fabric();
   const auto groups = static_cast<double>(
@@ -318,12 +314,10 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   const std::uint32_t ranks = all.ranks();
   const std::uint32_t gpus = ranks / on.fabric().nodes();
   const auto largest = std::ranges::max_element(matrix, {}, &TaskSend::bytes);
-  const Plan shown = plan_of(on, all, on.decisions().schedule(all, path),
-                             sends_of_node(matrix, largest->from / gpus, gpus), options);
-  falls_back(on.machine(), shown, path, notes);
-  const Schedule schedule = on.decisions().schedule(all, path);
-  TrafficEstimate out{.proto = shown.proto, .channels = shown.channels, .loads = {}};
+  TrafficEstimate out =
+      shown(on, all, sends_of_node(matrix, largest->from / gpus, gpus), path, options, notes);
   if (options.check_only) return out;
+  const Schedule schedule = on.decisions().schedule(all, path);
   const Mean mean = mean_of(matrix, ranks);
   const EvenBy by = leaves_tell(on.machine(), schedule) ? EvenBy::kLeaves : EvenBy::kEachPair;
   tell_long(
@@ -350,9 +344,7 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   const std::uint32_t gpus = ranks / on.fabric().nodes();
   Sends first;
   add_even_sends(first, even.each, gpus, 0, on.fabric().nodes() - 1);
-  const Plan shown =
-      plan_of(on, all, on.decisions().schedule(all, path), std::move(first), options);
-  falls_back(on.machine(), shown, path, notes);
+  TrafficEstimate out = shown(on, all, std::move(first), path, options, notes);
   const Schedule schedule = on.decisions().schedule(all, path);
   const std::string_view unlike = why_unlike(on.machine(), schedule);
   if (!unlike.empty() && std::uint64_t{ranks} * ranks > kMostPairs) {
@@ -362,7 +354,6 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
                     "one, as {}; take fewer tokens or nodes",
                     unlike));
   }
-  TrafficEstimate out{.proto = shown.proto, .channels = shown.channels, .loads = {}};
   if (options.check_only) return out;
   constexpr double kMostSends = 3e6;
   EvenBy by = EvenBy::kEachPair;

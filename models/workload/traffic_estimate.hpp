@@ -41,9 +41,6 @@ std::vector<ServerLoad> even_loads(ScenarioMachine& on, const Schedule& schedule
 /// GPU reaches another by one NIC alone.
 bool leaves_tell(const Machine& machine, const Schedule& schedule);
 
-/// One exchange of all ranks.
-TaskGraph graph_of(const TrafficMatrix& matrix, std::uint32_t ranks);
-
 /// The estimate of a scenario's traffic over one memory path, or over hosts' buffers, which `path`
 /// then is, with a note, where GPUDirect RDMA cannot be. Time grows with the pairs, memory with
 /// those of a node. Throws InputError, TooLarge as predict() does of an

@@ -220,4 +220,16 @@ std::optional<EvenTraffic> even_traffic(const TrafficSpec& spec, std::uint32_t r
                      std::sqrt(2 * std::log(static_cast<double>(ranks)) / received)};
 }
 
+TaskGraph graph_of(const TrafficMatrix& matrix, std::uint32_t ranks) {
+  TaskGraph graph;
+  TaskGroup all{"all ranks", {}, {}};
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) all.ranks.push_back(rank);
+  graph.groups.push_back(std::move(all));
+  Exchange exchange{0, Op::kAllToAll, Bytes{}};
+  exchange.sends = matrix;
+  graph.exchanges.push_back(std::move(exchange));
+  graph.ranks.assign(ranks, {Task{.exchange = 0, .time = {}, .after = {}}});
+  return graph;
+}
+
 }  // namespace weft

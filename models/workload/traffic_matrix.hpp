@@ -19,6 +19,9 @@ using TrafficMatrix = std::vector<TaskSend>;
 TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks,
                              const Stop* stop = nullptr);
 
+/// One exchange of all ranks.
+TaskGraph graph_of(const TrafficMatrix& matrix, std::uint32_t ranks);
+
 /// What tokens that go to any expert alike come to on average.
 struct EvenTraffic {
   double share;  ///< of the pairs of two ranks that send
