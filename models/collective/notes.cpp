@@ -87,9 +87,11 @@ void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::str
       unlike.size() == 1
           ? fmt::format("node {} is not like the others: it is one of the few nodes that run",
                         unlike.front())
-          : fmt::format("nodes {}{} are not like the others: each of them, or one of each kind, is "
-                        "alone among the few nodes that run, and the longest time counts,",
-                        fmt::join(named, ", "), more),
+          : fmt::format(
+                "nodes {}{} are not like the others: each of them, with neighbours that are "
+                "not either, or one of each kind, is among the few nodes that run, and the "
+                "longest time counts,",
+                fmt::join(named, ", "), more),
       machine.fabric().nodes()));
 }
 

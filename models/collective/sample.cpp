@@ -22,15 +22,12 @@ bool is_tree(const Choice& choice) {
   return choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
 }
 
-Params params_of(const Machine& cluster, std::uint32_t nodes,
-                 const std::optional<Sample::Unlike>& unlike) {
+Params params_of(const Machine& cluster, std::uint32_t nodes, const UnlikePlaces& unlike) {
   Params out{cluster.devices().params()};
   if (nodes == cluster.fabric().nodes()) return out;
-  if (unlike) {
-    out.keep_node(unlike->of_cluster, unlike->place);
-  } else {
-    out.drop_nodes();
-  }
+  std::map<std::uint32_t, std::uint32_t> places;
+  for (const auto& [place, of_cluster] : unlike) places.emplace(of_cluster, place);
+  out.keep_nodes(places);
   return out;
 }
 
@@ -38,39 +35,14 @@ Params params_of(const Machine& cluster, std::uint32_t nodes,
 
 Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
                const PartLibrary& parts, std::optional<SampleNetwork> of_cluster,
-               std::optional<Unlike> not_alike)
+               UnlikePlaces not_alike)
     : stands_for{in_place_of},
       network{of_cluster},
-      unlike{not_alike},
+      unlike{std::move(not_alike)},
       params{params_of(cluster, nodes, unlike)},
       fabric{on_fewer_switches(cluster, nodes, network), nodes},
       devices{fabric, with_network(params, cluster, nodes, network), parts},
       machine{devices} {}
-
-std::optional<Sample::Unlike> in_turn(std::optional<std::uint32_t> unlike, std::uint32_t nodes) {
-  if (!unlike) return {};
-  return Sample::Unlike{*unlike % nodes, *unlike};
-}
-
-std::vector<UnlikeKind> unlike_kinds(const Params& params,
-                                     const std::function<std::uint32_t(std::uint32_t)>& place) {
-  using Settings = std::vector<std::pair<std::string, double>>;  // without the node's number
-  std::map<std::uint32_t, Settings> of_nodes;
-  for (const auto& [key, value] : params.of_single_nodes()) {
-    const std::size_t at = key.find('@');
-    const std::size_t end = key.find('.', at);
-    const auto node = static_cast<std::uint32_t>(std::stoul(key.substr(at + 1, end - at - 1)));
-    of_nodes[node].emplace_back(key.substr(0, at) + key.substr(end), value.number);
-  }
-  std::map<std::pair<std::uint32_t, Settings>, std::size_t> met;
-  std::vector<UnlikeKind> out;
-  for (auto& [node, settings] : of_nodes) {
-    const auto [at, is_new] = met.try_emplace({place(node), std::move(settings)}, out.size());
-    if (is_new) out.push_back({node, 0});
-    ++out[at->second].nodes;
-  }
-  return out;
-}
 
 bool may_be_sampled(Op op, const Machine& cluster) {
   const std::uint32_t nodes = cluster.fabric().nodes();
@@ -125,28 +97,49 @@ const Samples::Limits& Samples::limits(Op op, MemoryPath path, Algorithm algorit
   return at->second;
 }
 
+/// Those that are not like the others, together where they are neighbours.
+std::vector<UnlikeGroup> Samples::unlike(const Neighbours& neighbours) const {
+  return unlike_groups(machine_.devices().params(), machine_.devices().unlike_nodes(), neighbours);
+}
+
+/// Who sends to whom. In an all-to-all all do: two of many are taken for strangers.
+Neighbours Samples::neighbours(Op op, const std::optional<Choice>& choice) const {
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  if (choice && is_tree(*choice)) return in_trees(nodes);
+  if (choice && choice->algorithm == Algorithm::kPat) return in_pat(nodes);
+  if (is_chain(op)) return along_a_chain(nodes);
+  if (op == Op::kSendRecv) return around_a_ring(nodes);
+  return [](std::uint32_t) { return std::vector<std::uint32_t>{}; };
+}
+
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const std::uint32_t nodes = machine_.fabric().nodes();
+  const std::size_t slow = machine_.devices().unlike_nodes().size();
   std::optional<Choice> choice;
   if (nodes > 1 && !is_point_to_point(op)) choice = schedules_.at(path).choose(op, bytes);
-  if (choice && is_tree(*choice)) {
-    if (nodes <= Sample::kMostWhole) return of_filled_trees(op, bytes, path, *choice);
-    if (!have_places_in_trees()) return of_all_nodes(op, bytes, path, *choice);
-  }
+  const bool has_trees = choice && is_tree(*choice);
+  if (has_trees && nodes <= Sample::kMostWhole) return of_filled_trees(op, bytes, path, *choice);
   if (!may_be_sampled(op, machine_)) return {};
-  const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
+  if (has_trees && slow > Sample::kMostUnlike) return of_all_nodes(op, bytes, path, *choice);
   const bool is_ring = choice && choice->algorithm == Algorithm::kRing && !is_chain(op);
   if (is_ring) return of_rings(op, bytes, path, *choice);
-  if (unlike.empty()) return with({op, bytes, path, {}});
-  if (unlike.size() > Sample::kMostUnlike) return {};
-  const bool may_run_whole = op != Op::kAllToAll && !(choice && is_tree(*choice));
+  if (slow == 0) return with({op, bytes, path, {}});
+  if (slow > Sample::kMostUnlike) return {};
+  const std::vector<UnlikeGroup> groups = unlike(neighbours(op, choice));
+  const auto has_place = [&](const UnlikeGroup& group) {
+    return least_of_trees(group).has_value();
+  };
+  if (has_trees && !std::ranges::all_of(groups, has_place)) {
+    return of_all_nodes(op, bytes, path, *choice);
+  }
+  const bool may_run_whole = !has_trees && (op != Op::kAllToAll || slow > 1);
   const auto transfers = [&] {
     return plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
   };
   if (may_run_whole && transfers() < Sample::kFewTransfers) return {};
   StandIn out;
-  for (const std::uint32_t node : unlike) {
-    if (!out.add(with({op, bytes, path, node}))) return {};
+  for (const UnlikeGroup& group : groups) {
+    if (!out.add(with({op, bytes, path, group}))) return {};
   }
   if (!out.add(with({op, bytes, path, {}}))) return {};
   return out;
@@ -165,14 +158,17 @@ StandIn Samples::with(const Asked& asked) {
 /// Over several switches that never block all messages take as long as the farthest.
 StandIn Samples::of_pat(const Asked& asked, const Choice& choice) {
   const MemoryPath path = asked.path;
+  if (asked.unlike.size() > 1) return {};  // they are neighbours of more than one distance
   std::optional<SampleNetwork> network;
   if (!machine_.has_one_switch()) {
     const std::optional<Duration> takes = farthest_nics(machine_, cabled_pairs(machine_));
     if (!takes || !machine_.network_never_blocks()) return {};
     network = SampleNetwork{*takes, *takes};
   }
-  const Sample& sample = sample_of(Sample::kOfPat, machine_.fabric().nodes(), path, network,
-                                   in_turn(asked.unlike, Sample::kOfPat));
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  const auto places = places_around(Sample::kOfPat, asked.unlike, nodes);
+  if (!places) return {};
+  const Sample& sample = sample_of(Sample::kOfPat, nodes, path, network, *places);
   if (!stands_for(sample.schedules.at(path), schedules_.at(path), asked.op, choice)) return {};
   return of_nodes_alike(asked, {.sampled = Sample::kOfPat,
                                 .most = static_cast<std::uint32_t>(Sample::kMostPatRanks),
@@ -190,20 +186,15 @@ StandIn Samples::of_sends_to_the_next(const Asked& asked) {
   const std::uint32_t here =
       std::max(2 * Sample::kOfRings, (cluster.p2p_channels + gpus - 1) / gpus);
   if (fabric.nodes() <= here) return {};
-  // Between two that are not alike what is slow of either adds up.
-  const std::vector<std::uint32_t>& not_alike = machine_.devices().unlike_nodes();
-  const auto is_the_next_too = [&](std::uint32_t node) {
-    return std::ranges::binary_search(not_alike, (node + 1) % fabric.nodes());
-  };
-  if (std::ranges::any_of(not_alike, is_the_next_too)) return {};
+  const std::optional<UnlikePlaces> places = places_around(here, unlike, fabric.nodes());
+  if (!places) return {};
   if (machine_.has_one_switch()) {
-    return {.first = SampleRun{&sample_of(here, here, path, {}, in_turn(unlike, here)), bytes}};
+    return {.first = SampleRun{&sample_of(here, here, path, {}, *places), bytes}};
   }
   const std::optional<Duration> slowest = slowest_to_the_next(cluster);
   if (!machine_.network_never_blocks() || !slowest) return {};
-  return {.first = SampleRun{&sample_of(here, here, path, SampleNetwork{*slowest, *slowest},
-                                        in_turn(unlike, here)),
-                             bytes}};
+  const SampleNetwork network{*slowest, *slowest};
+  return {.first = SampleRun{&sample_of(here, here, path, network, *places), bytes}};
 }
 
 /// From the NICs of a node's last GPU to those of the next one's first, by channel; none if there
@@ -280,10 +271,10 @@ std::uint32_t Samples::most_nodes_of_all_to_all(MemoryPath path) const {
 /// with as many bytes for each node.
 StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
   const std::uint32_t nodes = machine_.fabric().nodes();
+  const std::optional<UnlikePlaces> places = places_around(alike.sampled, asked.unlike, nodes);
+  if (!places) return {};
   const auto run_of = [&](std::uint32_t part, Bytes sent) {
-    return SampleRun{&sample_of(alike.sampled, part, asked.path, alike.network,
-                                in_turn(asked.unlike, alike.sampled)),
-                     sent};
+    return SampleRun{&sample_of(alike.sampled, part, asked.path, alike.network, *places), sent};
   };
   if (nodes <= alike.most) {
     return {.first = run_of(nodes, asked.bytes),
@@ -308,16 +299,16 @@ StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
 
 /// With what is decided for the cluster, for a memory path.
 const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
-                                 std::optional<SampleNetwork> network,
-                                 std::optional<Sample::Unlike> unlike) {
+                                 std::optional<SampleNetwork> network, UnlikePlaces unlike) {
   std::vector<std::pair<std::string, double>> set;  // nodes with the same are one sample
-  if (unlike || nodes == machine_.fabric().nodes()) {
+  if (!unlike.empty() || nodes == machine_.fabric().nodes()) {
     const Params params = params_of(machine_, nodes, unlike);
     for (const auto& [key, value] : params.of_single_nodes()) set.emplace_back(key, value.number);
   }
   std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network, std::move(set)}];
   if (!sample) {
-    sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, network, unlike);
+    sample =
+        std::make_unique<Sample>(nodes, stands_for, machine_, parts_, network, std::move(unlike));
   }
   const auto [at, is_new] = sample->schedules.try_emplace(path);
   if (is_new) {

@@ -16,6 +16,7 @@
 #include "models/collective/decided.hpp"
 #include "models/collective/network_use.hpp"
 #include "models/collective/sample_network.hpp"
+#include "models/collective/unlike.hpp"
 #include "models/machine/machine.hpp"
 #include "models/nccl/memory_path.hpp"
 #include "models/nccl/schedule.hpp"
@@ -54,7 +55,8 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// the pace of all. It has the place of one with as many children in each of the two trees, or of
 /// their root. That is no longer exact. What of it is slow may hide what a level adds to a tree, in
 /// a few nodes more than in many: the cluster takes no less than one of which all nodes are alike.
-/// With several such nodes it takes no less than with each of them alone. In trees what many of
+/// With several such nodes it takes no less than with each of them alone; neighbours, whose delays
+/// add up on what they send each other, stay neighbours in the sample. In trees what many of
 /// them add to each other's delays counts: there all nodes run, with a part of the bytes, and each
 /// further byte takes what it takes with the slowest of them alone.
 ///
@@ -68,12 +70,6 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// them does not depend on their depth: there each further byte adds what it adds on 4 nodes, or,
 /// of up to kMostWhole whose run would take long, on all of them.
 struct Sample {
-  /// The node that is not like the others.
-  struct Unlike {
-    std::uint32_t place;       ///< here
-    std::uint32_t of_cluster;  ///< and its number there
-  };
-
   static constexpr std::uint32_t kOfRings = 4;       ///< nodes
   static constexpr std::uint32_t kMostOfRings = 32;  ///< nodes, over several switches
   static constexpr std::uint32_t kOfChains = 16;     ///< nodes, of a launch alone
@@ -109,11 +105,10 @@ struct Sample {
   static constexpr std::size_t kMostUnlikeKinds = 64;
 
   /// `in_place_of`: nodes, of the cluster or of one like it. `network`: none is one like the
-  /// cluster's. `unlike`: one of the cluster's that is among them though not like the others;
+  /// cluster's. `unlike`: those of the cluster's that are among them though not like the others;
   /// all such nodes are, where the sample has all of the cluster's. `parts` must outlive it.
   Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
-         const PartLibrary& parts, std::optional<SampleNetwork> network,
-         std::optional<Unlike> unlike = {});
+         const PartLibrary& parts, std::optional<SampleNetwork> network, UnlikePlaces unlike = {});
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
 
@@ -122,40 +117,13 @@ struct Sample {
 
   std::uint32_t stands_for;
   std::optional<SampleNetwork> network;
-  std::optional<Unlike> unlike;
+  UnlikePlaces unlike;
   Params params;
   Fabric fabric;
   DeviceParams devices;
   Machine machine;
   Schedules schedules;
 };
-
-/// What a node is in NCCL's two trees over so many: whether a root, and how many children it has.
-/// Equal numbers are equal roles.
-std::uint32_t role_in_trees(std::uint32_t nodes, std::uint32_t node);
-
-/// The first of fewer nodes that is in NCCL's two trees what a node is among those of the cluster:
-/// whether a root, with how many children. Over an odd number of
-/// nodes some have one child, as none has over an even one.
-std::optional<std::uint32_t> place_in_trees(std::uint32_t nodes, std::uint32_t node,
-                                            std::uint32_t cluster);
-
-/// The one of fewer nodes that is in a chain (broadcast, reduce) what a node is in the cluster's:
-/// either end, or between.
-std::uint32_t place_in_chain(std::uint32_t nodes, std::uint32_t node, std::uint32_t cluster);
-
-/// Where nodes do alike, one after another or by turns: the place among so many of the same turn.
-std::optional<Sample::Unlike> in_turn(std::optional<std::uint32_t> unlike, std::uint32_t nodes);
-
-/// Nodes of which the same is set by itself, to the same values, in like places.
-struct UnlikeKind {
-  std::uint32_t first;  ///< of them
-  std::uint32_t nodes;  ///< how many they are
-  friend bool operator==(const UnlikeKind&, const UnlikeKind&) = default;
-};
-/// All of them, in the order of their first. `place`: of a node, by its number.
-std::vector<UnlikeKind> unlike_kinds(const Params& params,
-                                     const std::function<std::uint32_t(std::uint32_t)>& place);
 
 /// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: no NICs
 /// are emulated, since then their hosts share one memory.
@@ -252,7 +220,7 @@ class Samples {
     Op op;
     Bytes bytes;
     MemoryPath path;
-    std::optional<std::uint32_t> unlike;  ///< a node that is among them; none: all are alike
+    UnlikeGroup unlike;  ///< nodes that are among them; none: all are alike
   };
   StandIn with(const Asked& asked);
   /// Where all nodes do alike.
@@ -280,7 +248,7 @@ class Samples {
   bool are_few_unlike() const;
   double hops_of_a_pace() const;
   double gpus() const { return static_cast<double>(machine_.fabric().count(DeviceKind::kGpu)); }
-  RingSample of_enough_hops(const RingSample& rings) const;
+  RingSample of_enough_hops(const RingSample& rings, std::size_t slow) const;
   Further passes_of(const UnlikeKind& kind, const SampleRun& few, const RingSample& rings,
                     MemoryPath path);
   std::uint32_t most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
@@ -310,18 +278,19 @@ class Samples {
   };
   std::optional<TreeNetwork> network_of_trees(Op op, MemoryPath path, const Choice& choice);
   const Sample& sample_of_trees(std::uint32_t nodes, const TreeNetwork& network, MemoryPath path,
-                                const Choice& choice, std::optional<std::uint32_t> unlike);
+                                const Choice& choice, const UnlikeGroup& unlike);
+  std::optional<std::uint32_t> least_of_trees(const UnlikeGroup& unlike) const;
   StandIn of_trees(const Asked& asked, const Choice& choice);
   StandIn of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
-  bool have_places_in_trees() const;
+  std::vector<UnlikeGroup> unlike(const Neighbours& neighbours) const;
+  Neighbours neighbours(Op op, const std::optional<Choice>& choice) const;
   StandIn of_all_nodes(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   SampleNetwork limited_tree(std::uint32_t nodes, SampleNetwork network,
                              const NetworkUse::Limit& limit, MemoryPath path, const Choice& choice);
   Further by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,
                   const Choice& choice) const;
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
-                          std::optional<SampleNetwork> network,
-                          std::optional<Sample::Unlike> unlike = {});
+                          std::optional<SampleNetwork> network, UnlikePlaces unlike = {});
 
   const Machine& machine_;
   const PartLibrary& parts_;

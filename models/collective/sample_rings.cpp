@@ -24,18 +24,12 @@ Duration near_of(std::uint32_t nodes, Duration mean, Duration slowest) {
 
 }  // namespace
 
-std::uint32_t place_in_chain(std::uint32_t nodes, std::uint32_t node, std::uint32_t cluster) {
-  if (node < 2) return node;
-  return node == cluster - 1 ? nodes - 1 : nodes / 2;
-}
-
 /// The sample of the rings, which has two hops as slow as the slowest, between two leaves; those
 /// within a leaf take what makes the sum of all, for each, the rings'. Of so many nodes that this
 /// is no less than their cables take; none if kMostOfRings are too few, or a hop has no route.
 std::optional<Samples::RingSample> Samples::sample_of_rings(Op op, MemoryPath path,
                                                             const Choice& choice) {
   const Schedule& cluster = schedules_.at(path);
-  if (cluster.rings.size() < choice.channels) return {};
   if (machine_.has_one_switch()) return RingSample{Sample::kOfRings, {}};
   // Of rings on networks that never block some are enough for a mean.
   constexpr std::size_t kMostHops = 4096;
@@ -44,7 +38,7 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(Op op, MemoryPath pa
   Duration slowest;
   std::int64_t hops = 0;
   for (std::size_t c = 0; c < choice.channels; ++c) {
-    const Ring& ring = cluster.rings[c];
+    const Ring& ring = cluster.rings.at(c);
     Duration sum;
     hops = static_cast<std::int64_t>(std::min(ring.entry_nic.size(), most_hops));
     for (std::size_t n = 0; n < static_cast<std::size_t>(hops); ++n) {
@@ -105,8 +99,10 @@ double Samples::hops_of_a_pace() const {
 }
 
 StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
-  const auto turn = [](std::uint32_t node) { return node % 2; };
-  const std::vector<UnlikeKind> kinds = unlike_kinds(machine_.devices().params(), turn);
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  const auto turn = [](const UnlikeGroup& group) { return UnlikeGroup{group.front() % 2}; };
+  const std::vector<UnlikeKind> kinds =
+      unlike_kinds(machine_.devices().params(), unlike(around_a_ring(nodes)), turn);
   const double transfers = plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
   if (!kinds.empty() && (!are_few_unlike() || transfers < Sample::kFewTransfers)) return {};
   const bool is_ll = choice.protocol == "LL";
@@ -115,9 +111,13 @@ StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   if (!rings) return {};
   StandIn alike = of_rings({op, bytes, path, {}}, choice, *rings);
   if (kinds.empty() || !alike.first) return alike;
-  const RingSample few = of_enough_hops(*rings);
-  const bool shows_passes = few.nodes * gpus() < 2 * hops_of_a_pace();
-  if (shows_passes && 2 * few.nodes >= machine_.fabric().nodes()) return {};
+  std::size_t neighbours = 0;
+  for (const UnlikeKind& kind : kinds) neighbours = std::max(neighbours, kind.first.size());
+  const RingSample few = of_enough_hops(*rings, neighbours);
+  const bool shows_passes =
+      few.nodes * gpus() < 2 * static_cast<double>(neighbours) * hops_of_a_pace();
+  const std::size_t of_each = shows_passes ? 3 * few.nodes : few.nodes;
+  if (rings->nodes + kinds.size() * of_each >= nodes) return {};  // they take as long as all
   std::vector<StandIn> each;
   std::vector<Further> passes;
   for (const UnlikeKind& kind : kinds) {
@@ -132,7 +132,7 @@ StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& cho
     if (shows_passes) {
       // It has passed one N / n times in its own sample already.
       Further& own = one.further[one.further.size() - kinds.size() + k];
-      own.steps -= static_cast<double>(machine_.fabric().nodes()) / few.nodes;
+      own.steps -= static_cast<double>(nodes) / few.nodes;
     }
     out.add(std::move(one));
   }
@@ -140,13 +140,14 @@ StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   return out;
 }
 
-/// With one node at most that is not like the others.
+/// With one node, or neighbours, at most that are not like the others.
 StandIn Samples::of_rings(const Asked& asked, const Choice& choice, const RingSample& rings) {
   const auto& [op, bytes, path, unlike] = asked;
   const std::uint32_t nodes = machine_.fabric().nodes();
   if (rings.nodes >= nodes) return {};
-  const Sample& sample =
-      sample_of(rings.nodes, nodes, path, rings.network, in_turn(unlike, rings.nodes));
+  const std::optional<UnlikePlaces> places = places_around(rings.nodes, unlike, nodes);
+  if (!places) return {};
+  const Sample& sample = sample_of(rings.nodes, nodes, path, rings.network, *places);
   const bool is_odd = nodes % 2 == 1;
   if (!stands_for(sample.schedules.at(path), schedules_.at(path), op, choice, !is_odd)) return {};
   StandIn out =
@@ -159,10 +160,13 @@ StandIn Samples::of_rings(const Asked& asked, const Choice& choice, const RingSa
   return out;
 }
 
-/// With so many nodes that a slow hop that sets the pace does so here, too.
-Samples::RingSample Samples::of_enough_hops(const RingSample& rings) const {
+/// With so many nodes that a slow hop that sets the pace does so here, too, of so many neighbours.
+Samples::RingSample Samples::of_enough_hops(const RingSample& rings, std::size_t slow) const {
   RingSample out = rings;
-  while (out.nodes * gpus() < hops_of_a_pace()) out.nodes *= 2;
+  const auto neighbours = static_cast<double>(slow);
+  while (out.nodes * gpus() < neighbours * hops_of_a_pace() || out.nodes < 2 * neighbours) {
+    out.nodes *= 2;
+  }
   out.network = rings.network_of(out.nodes);
   return out;
 }
@@ -174,13 +178,13 @@ Further Samples::passes_of(const UnlikeKind& kind, const SampleRun& few, const R
                            MemoryPath path) {
   const std::uint32_t twice = 2 * rings.nodes;
   const std::uint32_t stands_for = few.sample->stands_for;
-  const Sample& less =
-      sample_of(twice, stands_for, path, rings.network_of(twice), in_turn(kind.first, twice));
+  const Sample& less = sample_of(twice, stands_for, path, rings.network_of(twice),
+                                 places_around(twice, kind.first, stands_for).value());
   return {.by = "unlike node",
           .more = few,
           .less = {&less, few.bytes},
           .between = static_cast<double>(stands_for) / twice,
-          .steps = static_cast<double>(kind.nodes)};
+          .steps = static_cast<double>(kind.groups)};
 }
 
 /// Nodes whose steps a ring's sample runs. On one switch all its nodes do alike, on two leaves
@@ -211,15 +215,17 @@ StandIn Samples::of_chains(const Asked& asked, const Choice& choice) {
   if (!rings) return {};
   const auto sample_of_chain = [&](std::uint32_t here,
                                    std::optional<SampleNetwork> network) -> const Sample* {
-    std::optional<Sample::Unlike> not_alike;
-    if (unlike) not_alike = {place_in_chain(here, *unlike, nodes), *unlike};
-    const Sample& out = sample_of(here, nodes, path, network, not_alike);
+    const std::optional<UnlikePlaces> places = places_in_chain(here, unlike, nodes);
+    if (!places) return nullptr;
+    const Sample& out = sample_of(here, nodes, path, network, *places);
     return stands_for(out.schedules.at(path), schedules_.at(path), op, choice) ? &out : nullptr;
   };
   if (Launches(machine_.devices().params()).kind != Launches::Kind::kSingle) {
     std::optional<SampleNetwork> network = rings->network;
     if (network) network->near = network->far;  // not how long the way is counts, its slowest hop
-    const Sample* const sample = sample_of_chain(Sample::kOfChainedLaunches, network);
+    std::uint32_t here = Sample::kOfChainedLaunches;
+    while (!places_in_chain(here, unlike, nodes)) here += 2;
+    const Sample* const sample = here < nodes ? sample_of_chain(here, network) : nullptr;
     if (sample == nullptr) return {};
     return {.first = SampleRun{sample, bytes}, .is_chain = true, .between = rings->between};
   }

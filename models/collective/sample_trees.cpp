@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -63,26 +62,6 @@ std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
 }
 
 }  // namespace
-
-std::uint32_t role_in_trees(std::uint32_t nodes, std::uint32_t node) {
-  std::uint32_t out = 0;
-  for (const NcclNodeTree& tree :
-       nccl_node_trees(static_cast<int>(nodes), static_cast<int>(node))) {
-    const std::uint32_t children = (tree.down0 < 0 ? 0 : 1) + (tree.down1 < 0 ? 0 : 1);
-    out = 6 * out + 2 * children + (tree.up < 0 ? 1 : 0);
-  }
-  return out;
-}
-
-std::optional<std::uint32_t> place_in_trees(std::uint32_t nodes, std::uint32_t node,
-                                            std::uint32_t cluster) {
-  if (nodes == cluster) return node;
-  const std::uint32_t role = role_in_trees(cluster, node);
-  for (std::uint32_t place = 0; place < nodes; ++place) {
-    if (role_in_trees(nodes, place) == role) return place;
-  }
-  return {};
-}
 
 /// How many levels of the trees that are used have which latency, along the path from a root that
 /// takes longest, where a level takes `kLevel` beside the network. Empty where two nodes have no
@@ -151,16 +130,23 @@ std::optional<Samples::TreeNetwork> Samples::network_of_trees(Op op, MemoryPath 
 
 const Sample& Samples::sample_of_trees(std::uint32_t nodes, const TreeNetwork& network,
                                        MemoryPath path, const Choice& choice,
-                                       std::optional<std::uint32_t> unlike) {
+                                       const UnlikeGroup& unlike) {
   const std::optional<SampleNetwork> its_own =
       network.limit ? limited_tree(nodes, *network.farthest, *network.limit, path, choice)
                     : network.farthest;
-  std::optional<Sample::Unlike> placed;
-  if (unlike) {
-    const std::uint32_t of = machine_.fabric().nodes();
-    placed = {place_in_trees(nodes, *unlike, of).value_or(1), *unlike};
+  const std::uint32_t of = machine_.fabric().nodes();
+  return sample_of(nodes, of, path, its_own, places_in_trees(nodes, unlike, of).value());
+}
+
+/// The least of a few nodes whose trees a level more of is known to make as much longer as a level
+/// more of the cluster's, where these and those with a level more have places for them.
+std::optional<std::uint32_t> Samples::least_of_trees(const UnlikeGroup& unlike) const {
+  const std::uint32_t of = machine_.fabric().nodes();
+  if (!places_in_trees(Sample::kOfTrees, unlike, of)) return {};
+  for (std::uint32_t nodes = Sample::kLeastOfTrees; nodes < Sample::kOfTrees; nodes *= 2) {
+    if (places_in_trees(nodes, unlike, of)) return nodes;
   }
-  return sample_of(nodes, machine_.fabric().nodes(), path, its_own, placed);
+  return {};
 }
 
 StandIn Samples::of_trees(const Asked& asked, const Choice& choice) {
@@ -175,20 +161,20 @@ StandIn Samples::of_trees(const Asked& asked, const Choice& choice) {
   const auto& [levels_of, farthest, limit] = *network;
   std::uint32_t of_path = 0;  // the longest in time, which may have fewer levels than the tree
   for (const auto& [latency, count] : levels_of) of_path += count;
+  const std::uint32_t least = least_of_trees(unlike).value();
   const Sample& more = sample_of_trees(Sample::kOfTrees, *network, path, choice, unlike);
-  const Sample& less = sample_of_trees(Sample::kLeastOfTrees, *network, path, choice, unlike);
+  const Sample& less = sample_of_trees(least, *network, path, choice, unlike);
   for (const Sample* sample : {&more, &less}) {
     if (!grows_by_level(*sample, cluster, path, choice)) return {};
   }
   const std::int64_t parts = parts_of(more, op, bytes, path, choice, kFilling);
   const Bytes part{bytes.count() / parts};
   constexpr std::uint32_t kOfMore = levels_of_trees(Sample::kOfTrees);
-  constexpr std::uint32_t kOfLess = levels_of_trees(Sample::kLeastOfTrees);
   StandIn out{.first = SampleRun{&more, part},
               .further = {{.by = "level",
                            .more = {&more, part},
                            .less = {&less, part},
-                           .between = static_cast<double>(kOfMore - kOfLess),
+                           .between = static_cast<double>(kOfMore - levels_of_trees(least)),
                            .steps = static_cast<double>(of_path) - kOfMore}},
               .sent = bytes.as_double() / part.as_double()};
   if (limit) out.between = limit->cause;
@@ -240,26 +226,15 @@ StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choi
           .sent = bytes.as_double() / part.as_double()};
 }
 
-/// Whether each of the nodes that are not like the others has one like it in the samples of trees,
-/// and there are so few of them that they do not add to each other's delays.
-bool Samples::have_places_in_trees() const {
-  const std::vector<std::uint32_t>& unlike = machine_.devices().unlike_nodes();
-  return unlike.size() <= Sample::kMostUnlike &&
-         std::ranges::all_of(unlike, [&](std::uint32_t node) {
-           const std::uint32_t nodes = machine_.fabric().nodes();
-           return place_in_trees(Sample::kOfTrees, node, nodes) &&
-                  place_in_trees(Sample::kLeastOfTrees, node, nodes);
-         });
-}
-
 /// All nodes with so many bytes as fill their trees. Further bytes take what they take with the
 /// slowest kind of node in the slowest role: with one of each alone, in as few nodes as have one of
 /// that role.
 StandIn Samples::of_all_nodes(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   if (machine_.has_emulated_nics()) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
-  const auto role_of = [&](std::uint32_t node) { return role_in_trees(nodes, node); };
-  const std::vector<UnlikeKind> kinds = unlike_kinds(machine_.devices().params(), role_of);
+  const auto shape = [&](const UnlikeGroup& group) { return shape_in_trees(nodes, group); };
+  const std::vector<UnlikeKind> kinds =
+      unlike_kinds(machine_.devices().params(), unlike(in_trees(nodes)), shape);
   if (kinds.size() > Sample::kMostUnlikeKinds) return {};
   const std::optional<TreeNetwork> network = network_of_trees(op, path, choice);
   if (!network) return {};
@@ -269,7 +244,11 @@ StandIn Samples::of_all_nodes(Op op, Bytes bytes, MemoryPath path, const Choice&
   StandIn out;
   for (const UnlikeKind& kind : kinds) {
     std::uint32_t few = Sample::kLeastOfTrees;
-    while (!place_in_trees(few, kind.first, nodes)) ++few;
+    const bool has_neighbours = kind.first.size() > 1;
+    const std::uint32_t most = has_neighbours ? Sample::kMostWhole : nodes;
+    if (kind.first.size() > Sample::kMostUnlike) return {};
+    while (few <= most && !places_in_trees(few, kind.first, nodes)) ++few;
+    if (few > most) return {};
     const Sample& with_it = sample_of_trees(few, *network, path, choice, kind.first);
     if (!grows_by_level(with_it, schedules_.at(path), path, choice)) return {};
     const Further further = by_byte(with_it, op, bytes, part, path, choice);

@@ -208,10 +208,9 @@ class RowRunner {
   std::atomic<bool>& has_drawn_;
 };
 
-/// "nic0@4 -> fabric" with its node's number in the cluster where it is the one that is not like
-/// the others; else without its node, as those of the cluster are others, or as it is.
-std::string in_cluster(std::string_view where, const std::optional<Sample::Unlike>& unlike,
-                       bool keeps_others) {
+/// "nic0@4 -> fabric" with its node's number in the cluster where it is one that is not like the
+/// others; else without its node, as those of the cluster are others, or as it is.
+std::string in_cluster(std::string_view where, const UnlikePlaces& unlike, bool keeps_others) {
   std::string out;
   for (std::size_t i = 0; i < where.size(); ++i) {
     if (where[i] != '@') {
@@ -221,8 +220,10 @@ std::string in_cluster(std::string_view where, const std::optional<Sample::Unlik
     std::size_t end = i + 1;
     while (end < where.size() && where[end] >= '0' && where[end] <= '9') ++end;
     const std::string number(where.substr(i + 1, end - i - 1));
-    if (unlike && number == std::to_string(unlike->place)) {
-      out += "@" + std::to_string(unlike->of_cluster);
+    const auto at = std::ranges::find(
+        unlike, number, [](const auto& placed) { return std::to_string(placed.first); });
+    if (at != unlike.end()) {
+      out += "@" + std::to_string(at->second);
     } else if (keeps_others) {
       out += "@" + number;
     } else {
@@ -234,8 +235,8 @@ std::string in_cluster(std::string_view where, const std::optional<Sample::Unlik
 }
 
 /// The same of all that a run's time went to.
-void name_in_cluster(PlanRun& run, const std::optional<Sample::Unlike>& unlike) {
-  if (!unlike) return;
+void name_in_cluster(PlanRun& run, const UnlikePlaces& unlike) {
+  if (unlike.empty()) return;
   CauseTable named;
   for (auto& [id, time] : run.outcome.causes) {
     const Cause& cause = run.causes[id];

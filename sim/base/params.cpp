@@ -185,14 +185,17 @@ ParamValues Params::of_single_nodes() const {
   return out;
 }
 
-void Params::keep_node(std::uint32_t node, std::uint32_t as) {
-  const std::string here = "@" + std::to_string(node) + ".";
+void Params::keep_nodes(const std::map<std::uint32_t, std::uint32_t>& as) {
   const ParamValues all = of_single_nodes();
   drop_nodes();
-  for (const auto& [key, value] : all) {
-    const std::size_t at = key.find(here);
-    if (at == std::string::npos) continue;
-    user_[key.substr(0, at) + "@" + std::to_string(as) + key.substr(at + here.size() - 1)] = value;
+  for (const auto& [node, other] : as) {
+    const std::string here = "@" + std::to_string(node) + ".";
+    for (const auto& [key, value] : all) {
+      const std::size_t at = key.find(here);
+      if (at == std::string::npos) continue;
+      user_[key.substr(0, at) + "@" + std::to_string(other) + key.substr(at + here.size() - 1)] =
+          value;
+    }
   }
 }
 

@@ -134,8 +134,8 @@ class Params {
   void set_by_user(std::string_view key, std::string_view kind, ParamValue value);
   /// What the user set for devices of one node: "nic3@5.trained_width", "nic@5.trained_width", ...
   ParamValues of_single_nodes() const;
-  /// Of what is set for devices of single nodes leaves that of one node, as another's.
-  void keep_node(std::uint32_t node, std::uint32_t as);
+  /// Of what is set for devices of single nodes leaves that of some, each as another's.
+  void keep_nodes(const std::map<std::uint32_t, std::uint32_t>& as);
   /// Leaves nothing of it.
   void drop_nodes();
   /// What the topology file says for all: beats defaults only.

@@ -32,7 +32,7 @@ class FramePool {
 
  private:
   static constexpr std::size_t kStep = 64;       ///< bytes
-  static constexpr std::size_t kMostSteps = 64;  ///< in larger ones: powers of two
+  static constexpr std::size_t kMostSteps = 64;  ///< blocks of so many and more: powers of two
   static constexpr std::size_t kSizeClasses = kMostSteps + 64;
 
   /// In front of the memory handed out.

@@ -293,6 +293,27 @@ TEST(FramePool, ReusesABlockForTheSameSizeClassOnly) {
   EXPECT_EQ(pool.blocks(), 3U);
 }
 
+// Up to 4,000 B in steps of 64, 32 B of the pool's own among them; larger ones by powers of two.
+TEST(FramePool, HasStepsThenPowersOfTwo) {
+  const auto shares_a_class = [](std::size_t one, std::size_t other) {
+    FramePool pool;
+    void* const block = pool.take(one);
+    FramePool::give_back(block);
+    const bool is_same = pool.take(other) == block;
+    EXPECT_EQ(pool.blocks(), is_same ? 1U : 2U);
+    return is_same;
+  };
+  EXPECT_TRUE(shares_a_class(160, 97));
+  EXPECT_FALSE(shares_a_class(160, 96));
+  EXPECT_FALSE(shares_a_class(160, 161));
+  EXPECT_TRUE(shares_a_class(4'000, 3'937));
+  EXPECT_FALSE(shares_a_class(4'000, 4'001));
+  EXPECT_TRUE(shares_a_class(4'001, 4'064));
+  EXPECT_FALSE(shares_a_class(4'064, 4'065));
+  EXPECT_TRUE(shares_a_class(4'065, 8'160));
+  EXPECT_FALSE(shares_a_class(8'160, 8'161));
+}
+
 /// A server with fixed service time fed by Poisson arrivals (M/D/1).
 struct Station {
   Mailbox<Time> arrivals;

@@ -1,6 +1,8 @@
 // One node that is not like the others, and one leaf with fewer uplinks.
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -186,7 +188,9 @@ TEST(UnlikeNodes, OfSeveralTheSlowestCounts) {
                                   {"allreduce", Bytes::mib(64)}}) {
     const ResultRow few = time({x8, x4, iommu}, op, bytes, true);
     EXPECT_EQ(few.time_us, time({x4, iommu, x8}, op, bytes, true).time_us) << op;
-    EXPECT_NEAR(few.time_us, time({x4}, op, bytes, true).time_us, 0.01 * few.time_us) << op;
+    // Of all-to-alls one with a single slow node is told by a sample, of several all nodes run.
+    const double of_sample = op == std::string("alltoall") ? 0.05 : 0.01;
+    EXPECT_NEAR(few.time_us, time({x4}, op, bytes, true).time_us, of_sample * few.time_us) << op;
     const ResultRow whole = time({x8, x4, iommu}, op, bytes, false);
     EXPECT_NEAR(few.time_us, whole.time_us, 0.08 * whole.time_us) << op;
     EXPECT_THAT(few.limited_by.front().where, HasSubstr("nic0@22 ")) << op;
@@ -262,12 +266,20 @@ TEST(UnlikeNodes, OfAChainEachOneIsLookedAt) {
 // Of a chain it is one of its ends, or between, over odd numbers of nodes, too: the last one of a
 // broadcast sends nothing.
 TEST(UnlikeNodes, AChainHasTwoEnds) {
+  const auto place = [](std::uint32_t node, std::uint32_t nodes) {
+    return places_in_chain(6, {node}, nodes).value().begin()->first;
+  };
   for (const std::uint32_t nodes : {40U, 41U}) {
-    EXPECT_EQ(place_in_chain(6, 0, nodes), 0U);
-    EXPECT_EQ(place_in_chain(6, 1, nodes), 1U);
-    EXPECT_EQ(place_in_chain(6, 2, nodes), 3U);
-    EXPECT_EQ(place_in_chain(6, nodes - 2, nodes), 3U);
-    EXPECT_EQ(place_in_chain(6, nodes - 1, nodes), 5U);
+    EXPECT_EQ(place(0, nodes), 0U);
+    EXPECT_EQ(place(1, nodes), 1U);
+    EXPECT_EQ(place(2, nodes), 3U);
+    EXPECT_EQ(place(nodes - 2, nodes), 3U);
+    EXPECT_EQ(place(nodes - 1, nodes), 5U);
+    EXPECT_EQ(places_in_chain(6, {1, 2}, nodes), (UnlikePlaces{{1, 1}, {2, 2}}));
+    EXPECT_EQ(places_in_chain(6, {7, 8}, nodes), (UnlikePlaces{{2, 7}, {3, 8}}));
+    EXPECT_EQ(places_in_chain(6, {nodes - 2, nodes - 1}, nodes),
+              (UnlikePlaces{{4, nodes - 2}, {5, nodes - 1}}));
+    EXPECT_FALSE(places_in_chain(6, {7, 8, 9, 10}, nodes));
   }
   const auto time = [](std::uint32_t slow) {
     const std::string name = "nic0@" + std::to_string(slow);
@@ -314,11 +326,82 @@ TEST(UnlikeNodes, KindsAreWhatIsSetAndItsPlace) {
        "nic0@8.trained_width=4", "gpu0@8.sm_cycle=2"},
       9);
   const Params& params = machine.params();
-  EXPECT_THAT(unlike_kinds(params, [](std::uint32_t) { return 0; }),
-              ElementsAre(UnlikeKind{1, 2}, UnlikeKind{3, 1}, UnlikeKind{8, 1}));
-  const auto place = [](std::uint32_t node) { return node / 4; };
-  EXPECT_THAT(unlike_kinds(params, place),
-              ElementsAre(UnlikeKind{1, 1}, UnlikeKind{3, 1}, UnlikeKind{5, 1}, UnlikeKind{8, 1}));
+  const std::vector<UnlikeGroup> alone{{1}, {3}, {5}, {8}};
+  const auto nowhere = [](const UnlikeGroup&) { return UnlikeGroup{}; };
+  EXPECT_THAT(unlike_kinds(params, alone, nowhere),
+              ElementsAre(UnlikeKind{{1}, 2}, UnlikeKind{{3}, 1}, UnlikeKind{{8}, 1}));
+  const auto place = [](const UnlikeGroup& group) { return UnlikeGroup{group.front() / 4}; };
+  EXPECT_THAT(
+      unlike_kinds(params, alone, place),
+      ElementsAre(UnlikeKind{{1}, 1}, UnlikeKind{{3}, 1}, UnlikeKind{{5}, 1}, UnlikeKind{{8}, 1}));
+  EXPECT_THAT(unlike_kinds(params, {{1, 3}, {5, 3}, {3, 5}}, nowhere),
+              ElementsAre(UnlikeKind{{1, 3}, 2}, UnlikeKind{{3, 5}, 1}));
+}
+
+TEST(UnlikeNodes, NeighboursStayTogetherIfDelaysAddUp) {
+  MachineUnderTest slow_links(kGenoa, {"nic0@1.trained_width=4", "nic0@2.trained_width=4"}, 9);
+  MachineUnderTest late(kGenoa, {"nic0@1.latency=4 us", "nic0@2.trained_width=4"}, 9);
+  const Params& rates = slow_links.params();
+  const Params& delays = late.params();
+  EXPECT_THAT(unlike_groups(rates, {1, 2}, around_a_ring(9)),
+              ElementsAre(UnlikeGroup{1}, UnlikeGroup{2}));
+  EXPECT_THAT(unlike_groups(delays, {1, 2, 4, 8}, around_a_ring(9)),
+              ElementsAre(UnlikeGroup{1, 2}, UnlikeGroup{4}, UnlikeGroup{8}));
+  EXPECT_THAT(unlike_groups(delays, {0, 1, 2, 4, 8}, around_a_ring(9)),
+              ElementsAre(UnlikeGroup{0, 1, 2, 8}, UnlikeGroup{4}));
+  EXPECT_THAT(unlike_groups(delays, {0, 1, 2, 4, 8}, along_a_chain(9)),
+              ElementsAre(UnlikeGroup{0, 1, 2}, UnlikeGroup{4}, UnlikeGroup{8}));
+  EXPECT_THAT(unlike_groups(delays, {0, 3, 6}, in_pat(40)),
+              ElementsAre(UnlikeGroup{0}, UnlikeGroup{3}, UnlikeGroup{6}));
+  EXPECT_THAT(unlike_groups(delays, {0, 3, 7}, in_pat(40)),
+              ElementsAre(UnlikeGroup{0}, UnlikeGroup{3, 7}))
+      << "four nodes on";
+  EXPECT_EQ(places_around(4, {0, 39}, 40), (UnlikePlaces{{3, 39}, {0, 0}}));
+  EXPECT_EQ(places_around(4, {0, 41}, 42), (UnlikePlaces{{1, 41}, {2, 0}}));
+  EXPECT_FALSE(places_around(4, {0, 40}, 41)) << "turns change there";
+  EXPECT_FALSE(places_around(4, {5, 6, 7}, 40));
+}
+
+// Of two that are parent and child the same are in the samples; three in a row of parents have no
+// place among few.
+TEST(UnlikeNodes, TreesHaveParentsAndChildren) {
+  MachineUnderTest machine(kGenoa, {"nic0@4.latency=4 us"}, 40);
+  EXPECT_THAT(unlike_groups(machine.params(), {4, 6, 20}, in_trees(40)),
+              ElementsAre(UnlikeGroup{4, 6}, UnlikeGroup{20}));
+  for (const std::uint32_t few : {8U, 16U}) {
+    const std::optional<UnlikePlaces> places = places_in_trees(few, {4, 6}, 40);
+    ASSERT_TRUE(places);
+    UnlikeGroup here;
+    for (const std::uint32_t node : {4U, 6U}) {
+      const auto is_it = [&](const auto& placed) { return placed.second == node; };
+      here.push_back(std::ranges::find_if(*places, is_it)->first);
+    }
+    EXPECT_EQ(shape_in_trees(few, here), shape_in_trees(40, {4, 6}));
+    EXPECT_NE(shape_in_trees(40, {4, 6}), shape_in_trees(40, {4, 20}));
+  }
+  EXPECT_FALSE(places_in_trees(8, {8, 16, 4, 2}, 40));
+}
+
+// Delays of neighbours add up on what they send each other; whole runs took up to twice as long as
+// with either alone.
+TEST(UnlikeNodes, DelaysOfNeighboursAddUp) {
+  const auto compare = [](const char* topology, const char* op, Bytes bytes,
+                          const std::vector<std::string>& settings, double tolerance) {
+    const ResultRow few = run(topology, 40, op, bytes, settings);
+    const ResultRow whole = run(topology, 40, op, bytes, settings, Fidelity::kFluid, false);
+    EXPECT_NEAR(few.time_us, whole.time_us, tolerance * whole.time_us) << op << settings.back();
+    EXPECT_THAT(few.extended, ::testing::Not(::testing::IsEmpty())) << "is it sampled?";
+  };
+  compare("hgx-h100-8nic.yaml", "allreduce", Bytes::mib(16),
+          {"nic@5.latency=30 us", "nic@6.latency=30 us", "nccl.channels=2", "nccl.proto=LL128",
+           "nccl.algo=Ring"},
+          0.01);
+  compare(kGenoa, "broadcast", Bytes::mib(128),
+          {"nic@5.latency=60 us", "nic@6.latency=60 us", "nccl.channels=2", "nccl.proto=LL"}, 0.02);
+  compare(kGenoa, "allreduce", Bytes::mib(64),
+          {"nic@4.latency=60 us", "nic@6.latency=60 us", "nccl.channels=2", "nccl.proto=LL",
+           "nccl.algo=Tree"},
+          0.05);
 }
 
 // In trees many slow nodes add to each other's delays, so all of them run, with a part of the
@@ -338,7 +421,7 @@ TEST(UnlikeNodes, OfManyInTreesAllRunWithFewerBytes) {
     EXPECT_EQ(few.limited_by.front().where, whole.limited_by.front().where);
   };
   compare(40, many_slow(40));
-  ASSERT_FALSE(place_in_trees(Sample::kLeastOfTrees, 40, 41));
+  ASSERT_FALSE(places_in_trees(Sample::kLeastOfTrees, {40}, 41));
   compare(41, {"nic0@40.trained_width=4"});
 }
 
