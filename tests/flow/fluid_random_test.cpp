@@ -13,6 +13,7 @@ namespace {
 
 using test::FluidRun;
 using test::Happening;
+using test::PlainFlow;
 using test::RandomSystem;
 
 std::vector<std::int64_t> sorted(std::vector<std::int64_t> values) {
@@ -138,6 +139,50 @@ TEST(FluidRandom, DoublingCapacitiesAndCapsHalvesTimes) {
       // Both round every finish up, so the halves may part by a picosecond or two.
       ASSERT_NEAR(static_cast<double>(fast.finish_ps[f]),
                   static_cast<double>(slow.finish_ps[f]) / 2, 2.0);
+    }
+  }
+}
+
+// Flows that cross the same servers from the same instant on get equal shares, so that one flow
+// with the share, the cap and the bytes of all of them stands for them: aggregation, where traffic
+// has such flows, is exact. Programs that fold (sim/plan/fold.hpp) rest on this.
+TEST(FluidRandom, OneFlowStandsForAllOnTheSameServers) {
+  std::mt19937_64 stream = random_stream(12, "fluid");
+  for (int round = 0; round < 500; ++round) {
+    RandomSystem apart{stream, 8, 12};
+    RandomSystem together = apart;
+    std::vector<Happening> of_apart;
+    std::vector<Happening> of_together;
+    const std::size_t flows = apart.flows.size();
+    std::vector<std::size_t> stands_in;  // by flow of `apart`, which of `together`
+    for (std::size_t f = 0; f < flows; ++f) stands_in.push_back(f);
+    for (std::uint32_t f = 0; f < flows; ++f) {
+      const auto copies = static_cast<std::int64_t>(1 + uniform_below(stream, 6));
+      const auto at_ps = static_cast<std::int64_t>(uniform_below(stream, 1'000'000));
+      const auto bytes = static_cast<std::int64_t>(uniform_below(stream, 2'000'000));
+      of_together.push_back(
+          {.at_ps = at_ps, .is_start = true, .index = f, .bytes = copies * bytes});
+      together.flows[f].share *= static_cast<double>(copies);
+      together.flows[f].cap *= static_cast<double>(copies);
+      of_apart.push_back({.at_ps = at_ps, .is_start = true, .index = f, .bytes = bytes});
+      for (std::int64_t copy = 1; copy < copies; ++copy) {
+        const auto index = static_cast<std::uint32_t>(apart.flows.size());
+        apart.flows.push_back(PlainFlow{apart.flows[f]});
+        stands_in.push_back(f);
+        of_apart.push_back({.at_ps = at_ps, .is_start = true, .index = index, .bytes = bytes});
+      }
+    }
+    for (auto* happenings : {&of_apart, &of_together}) {
+      std::stable_sort(happenings->begin(), happenings->end(),
+                       [](const Happening& a, const Happening& b) { return a.at_ps < b.at_ps; });
+    }
+    const FluidRun all = test::run_fluid(apart, of_apart);
+    const FluidRun one = test::run_fluid(together, of_together);
+    for (std::size_t f = 0; f < stands_in.size(); ++f) {
+      const auto finish = static_cast<double>(one.finish_ps[stands_in[f]]);
+      // Both round finishes up to a picosecond, which the flows behind may inherit.
+      ASSERT_NEAR(static_cast<double>(all.finish_ps[f]), finish, 2.0 + 1e-9 * finish) << round;
+      ASSERT_EQ(all.finish_ps[f], all.finish_ps[stands_in[f]]) << round;
     }
   }
 }

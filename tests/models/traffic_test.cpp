@@ -16,6 +16,7 @@
 
 #include "models/workload/traffic_estimate.hpp"
 #include "models/workload/traffic_matrix.hpp"
+#include "sim/base/random.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "tests/models/prediction.hpp"
@@ -160,6 +161,48 @@ TEST(TrafficMatrix, EvenTrafficIsTheMeanOfWhatIsDrawn) {
   spec.skew = 0.5;
   EXPECT_FALSE(even_traffic(spec, 8192));
   EXPECT_THROW(traffic_matrix(spec, 8192), TooLarge);
+}
+
+// Irregular traffic of nodes that are alike: each sends random sizes to random ranks of others, all
+// nodes to those equally far away. Of what is alike one is run, and nothing of the result moves.
+// The network does not know of the nodes' order, or its leaves have as many of each kind.
+TEST(Traffic, WhatIsAlikeIsRunAsOneExactly) {
+  const std::string file = ::testing::TempDir() + "/alike.csv";
+  constexpr std::uint32_t kNodes = 8;
+  constexpr std::uint32_t kRanks = 8 * kNodes;
+  std::mt19937_64 random = random_stream(1, "alike");
+  for (int round = 0; round < 8; ++round) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> sizes;  // by sender, distance
+    for (int send = 0; send < 12; ++send) {
+      const auto gpu = static_cast<std::uint32_t>(uniform_below(random, 8));
+      const auto to = static_cast<std::uint32_t>(uniform_below(random, kRanks));
+      sizes[{gpu, to}] = 1 + uniform_below(random, std::uint64_t{1} << (10 + 2 * round % 12));
+    }
+    std::string text = "from,to,bytes\n";
+    for (std::uint32_t node = 0; node < kNodes; ++node) {
+      for (const auto& [pair, bytes] : sizes) {
+        text += fmt::format("{},{},{}\n", 8 * node + pair.first, (8 * node + pair.second) % kRanks,
+                            bytes);
+      }
+    }
+    write_text_file(file, text);
+    TrafficSpec spec;
+    spec.matrix = file;
+    PredictOptions options;
+    if (round % 2 == 1) {
+      for (const char* set : {"network.kind=leaf-spine", "network.leaf_down=32",
+                              "network.leaf_up=16", "network.ports=48"}) {
+        options.set.push_back(parse_setting(set));
+      }
+    }
+    const TrafficRow folded = predicted(spec, kNodes, {"gdr"}, options).rows.at(0);
+    options.folds = false;
+    const TrafficRow whole = predicted(spec, kNodes, {"gdr"}, options).rows.at(0);
+    EXPECT_NEAR(folded.time_us / whole.time_us, 1, 1e-9) << text;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      EXPECT_NEAR(folded.ranks[rank].end_us, whole.ranks[rank].end_us, 1e-9 * whole.time_us);
+    }
+  }
 }
 
 // Two NICs a GPU, of which a pair takes one: which follows from how far apart its nodes are.
