@@ -60,14 +60,9 @@ std::vector<TrafficLink> links_of(const Machine& machine, const std::vector<Serv
 
 /// How near estimates came to whole runs, by the share of pairs that send.
 std::string how_near(double share) {
-  if (share >= 0.5) {
-    return "-30 to +26 % of whole runs of experts' tokens on up to 512 GPUs; too short by a factor "
-           "where a large send is among small ones";
-  }
-  return fmt::format(
-      "{:.2g} % of all pairs send, and it may be too short by a factor; whole runs of 64 to 512 "
-      "GPUs took 0.9 to 1.6 times as long, with one large send among small ones 3.6 times",
-      100 * share);
+  if (share >= 0.5) return "-16 to +26 % of whole runs on up to 512 GPUs";
+  return fmt::format("{:.2g} % of all pairs send, -14 to +13 % of whole runs on up to 512 GPUs",
+                     100 * share);
 }
 
 /// A scenario's traffic on its machine.
@@ -150,6 +145,10 @@ class Asked {
     row.is_estimate = true;
     row.ranks = ranks_of(on_.fabric(), even_, matrix_);
     row.links = links_of(on_.machine(), estimate.loads);
+    if (estimate.is_of_largest()) {
+      row.limited_by = estimate.largest_limited_by;
+      return row;
+    }
     const TrafficLink& link = row.links.front();
     row.limited_by = {
         {link.cause, link.where, estimate.loads.front().seconds / seconds},

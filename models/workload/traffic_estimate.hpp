@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,14 +14,22 @@ namespace weft {
 
 /// Traffic that is not run: as long as its most loaded link is busy, and what is beyond that. This
 /// is, by the share of all pairs that send, between what one send alone takes beyond its own most
-/// loaded link (a launch, a latency) and what an even all-to-all with sends as large does.
+/// loaded link (a launch, a latency) and what an even all-to-all with sends as large does. It takes
+/// no less than all that the ranks of the largest send have to send and receive, which is run: a
+/// block's warps are dealt out among its sends, so a large one among small ones is far slower than
+/// one alone.
 struct TrafficEstimate {
   std::string proto;
   std::uint32_t channels{0};  ///< of the largest send
   std::vector<ServerLoad> loads;
   double share{1};  ///< of pairs of two ranks, those that send
   double beyond_s{0};
-  double seconds() const { return loads.front().seconds + beyond_s; }
+  /// What the ranks of the largest send take without all others; 0: all are alike.
+  double largest_s{0};
+  std::vector<CauseShare> largest_limited_by{};
+
+  bool is_of_largest() const { return largest_s > loads.front().seconds + beyond_s; }
+  double seconds() const { return std::max(largest_s, loads.front().seconds + beyond_s); }
 };
 
 /// Whether most ranks send to most others, as in an all-to-all.
