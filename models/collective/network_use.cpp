@@ -6,10 +6,17 @@
 #include <numbers>
 #include <numeric>
 
+#include <fmt/format.h>
+
+#include "models/collective/effort.hpp"
 #include "models/nccl/execute/p2p_plan.hpp"
 
 namespace weft {
 namespace {
+
+/// What counting one route takes: of 1.2e8 of a dragonfly with Valiant's, half of a core that
+/// others share, 2026-11-30.
+constexpr double kRouteSeconds = 1e-7;
 
 bool joins_switches(const Fabric& fabric, LinkId link) {
   const Link ends = fabric.link(link);
@@ -294,7 +301,8 @@ P2pShares p2p_shares(const Schedule& schedule) {
 }
 
 std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule,
-                                            std::uint32_t channels, const Stop* stop) {
+                                            std::uint32_t channels, const Stop* stop,
+                                            const std::function<void(const std::string&)>& tell) {
   const Fabric& fabric = machine.fabric();
   NetworkUse use(machine);
   const double drawn =
@@ -324,7 +332,13 @@ std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedu
   for (const auto& [to_switch, to] : leaves) {
     routes += fabric.wire_ways(leaves.begin()->second.nic, to.nic);
   }
-  if (routes * leaves.size() > kMostRoutes) return {};
+  routes *= leaves.size();
+  if (routes > kMostRoutes) return {};
+  const double seconds = static_cast<double>(routes) * kRouteSeconds;
+  if (tell && seconds >= kLongRun) {
+    tell(fmt::format("first about {} for counting {:.1e} routes between leaves",
+                     of_one_core(seconds), static_cast<double>(routes)));
+  }
   for (const auto& [from_switch, from] : leaves) {
     if (stop != nullptr) stop->check();
     std::vector<double> to_nic(nics);  // from this leaf to one NIC of each place

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/collective/sample_network.hpp"
@@ -86,11 +88,13 @@ P2pShares p2p_shares(const Schedule& schedule);
 /// or kMostRoutes. Where each connection's way is drawn, rank by rank, with the connections of as
 /// many channels between two ranks; of more than kMostDrawn leaf by leaf, on average over draws,
 /// none where uplinks have failed.
-/// Precondition: GPUs have NICs. Throws Stopped soon after `stop` asks for it.
-std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule,
-                                            std::uint32_t channels, const Stop* stop = nullptr);
+/// Precondition: GPUs have NICs. Throws Stopped soon after `stop` asks for it. `tell` hears
+/// beforehand how long counting the routes between leaves takes, if that is kLongRun or more.
+std::optional<NetworkUse> use_of_all_to_all(
+    const Machine& machine, const Schedule& schedule, std::uint32_t channels,
+    const Stop* stop = nullptr, const std::function<void(const std::string&)>& tell = {});
 inline constexpr std::size_t kMostLeaves = 2048;
-inline constexpr std::uint64_t kMostRoutes = 200'000'000;  ///< between leaves: some 10 s
+inline constexpr std::uint64_t kMostRoutes = 200'000'000;  ///< between leaves: some 20 s
 inline constexpr double kMostDrawn = 2e7;                  ///< between NICs: likewise
 
 }  // namespace weft

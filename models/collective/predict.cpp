@@ -413,8 +413,8 @@ std::vector<double> Prepared::seconds(Op op, const std::vector<Bytes>& sizes,
                                       const std::vector<std::string>& memory_paths) {
   std::vector<std::string> notes;  // run() tells them
   std::vector<RowTask> tasks = tasks_of(op, sizes, memory_paths, notes);
-  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_,
-                  options_.stop);
+  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_, options_.stop,
+                  {});
   find_stand_ins(samples, tasks);
   SampleRuns runs;
   const Ready ready{machine_, schedules_, options_, runs};
@@ -447,8 +447,8 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   if (decided_.simple) add_unread_notes(asked_.env, asked_.settings, params_, result.notes);
   add_forced_note(params_, is_point_to_point(op), result.notes);
   refuse_no_choice(schedules_, tasks, asked_.settings, asked_.env_place);
-  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_,
-                  options_.stop);
+  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_, options_.stop,
+                  options_.on_estimate);
   find_stand_ins(samples, tasks);
   const bool runs_few = std::ranges::any_of(tasks, [&](const RowTask& task) {
     return std::ranges::any_of(task.stand_in.runs(), [&](const SampleRun& run) {

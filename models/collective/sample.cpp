@@ -244,7 +244,7 @@ StandIn Samples::of_all_to_all(const Asked& asked) {
       channels = p2p_split(machine_.devices(), all, schedule, to_peer, true).channels;
     }
     const Limits& known = limits(Op::kAllToAll, path, Algorithm::kPointToPoint, channels, [&] {
-      return use_of_all_to_all(machine_, schedule, channels, stop_);
+      return use_of_all_to_all(machine_, schedule, channels, stop_, tell_);
     });
     if (!known.has_routes) return {};
     alike.mean_of_draws = known.mean_of_draws;

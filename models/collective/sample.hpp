@@ -201,16 +201,19 @@ using TreesUsed = std::array<bool, 2>;
 /// The samples of a cluster, made as they are asked for.
 class Samples {
  public:
-  /// All references must outlive it. `schedules`: what is decided for the cluster.
+  /// All references must outlive it. `schedules`: what is decided for the cluster. `tell`: hears
+  /// of what takes long while samples are made.
   Samples(const Machine& machine, const PartLibrary& parts, const Schedules& schedules,
-          const NcclEnv& env, NcclVersion version, const Decided& decided, const Stop* stop)
+          const NcclEnv& env, NcclVersion version, const Decided& decided, const Stop* stop,
+          std::function<void(const std::string&)> tell)
       : machine_{machine},
         parts_{parts},
         schedules_{schedules},
         env_{env},
         version_{version},
         decided_{decided},
-        stop_{stop} {}
+        stop_{stop},
+        tell_{std::move(tell)} {}
 
   /// What runs in place of the cluster: see Sample. Throws Stopped soon after `stop` asks for it.
   StandIn of(Op op, Bytes bytes, MemoryPath path);
@@ -299,6 +302,7 @@ class Samples {
   NcclVersion version_;
   const Decided& decided_;
   const Stop* stop_;
+  std::function<void(const std::string&)> tell_;
   /// By their nodes, those that they stand for, their network, and what is set of one of them.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>,
                       std::vector<std::pair<std::string, double>>>,

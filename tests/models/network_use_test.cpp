@@ -1,5 +1,9 @@
 #include "models/collective/network_use.hpp"
 
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "models/nccl/execute/collective_plan.hpp"
@@ -7,6 +11,10 @@
 
 namespace weft::test::models_network_use {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 /// 16 HGX nodes, 4 on each leaf, whose 32 NICs share 16 uplinks of 50 GB/s: 200 GB/s a node.
 class FourLeaves {
@@ -132,6 +140,26 @@ TEST(NetworkUse, DrawsTheWaysOfTheConnectionsThatThePlanHas) {
   Stop stop;
   stop.request();
   EXPECT_THROW(use_of_all_to_all(m.machine(), schedule, 1, &stop), Stopped);
+}
+
+// Of 512 leaves with some 450 routes from one to another, before they are counted.
+TEST(NetworkUse, TellsBeforehandThatRoutesTakeLongToCount) {
+  const auto told = [](const std::string& paths) {
+    const MachineUnderTest m(
+        "hgx-h100-8nic.yaml",
+        {"network.kind=dragonfly", "network.ports=64", "network.paths=" + paths}, 1024);
+    const Schedule schedule = make_schedule(m.machine().devices(), MemoryPath::kGdr);
+    Stop stop;
+    stop.request();
+    std::vector<std::string> out;
+    EXPECT_THROW(use_of_all_to_all(m.machine(), schedule, 1, &stop,
+                                   [&](const std::string& text) { out.push_back(text); }),
+                 Stopped);
+    return out;
+  };
+  EXPECT_THAT(told("valiant"), ElementsAre(MatchesRegex("first about .* s of one core for counting "
+                                                        "1.[0-9]e.08 routes between leaves")));
+  EXPECT_THAT(told("minimal"), IsEmpty());
 }
 
 // Each NIC sends to each other one, in two connections, over forty seeds: some 80 cross each
