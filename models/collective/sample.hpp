@@ -139,8 +139,10 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
 constexpr std::uint32_t levels_of_trees(std::uint32_t nodes) {
   return static_cast<std::uint32_t>(std::bit_width(nodes - 1));
 }
-/// Whether the sample's trees are made as those of the cluster, within their first node: `choice`
-/// runs on either.
+/// Whether the trees of `few`, of so many GPUs a node, are made as those of the cluster, within
+/// their first node: `choice` runs on either.
+bool grows_by_level(const Schedule& few, const Schedule& cluster, const Choice& choice,
+                    std::size_t gpus);
 bool grows_by_level(const Sample& sample, const Schedule& cluster, MemoryPath path,
                     const Choice& choice);
 

@@ -93,10 +93,8 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
   return true;
 }
 
-bool grows_by_level(const Sample& sample, const Schedule& cluster, MemoryPath path,
-                    const Choice& choice) {
-  const Schedule& here = sample.schedules.at(path);
-  const std::size_t gpus = sample.fabric.count(DeviceKind::kGpu);
+bool grows_by_level(const Schedule& few, const Schedule& cluster, const Choice& choice,
+                    std::size_t gpus) {
   const auto alike = [gpus](const std::vector<Tree>& a, const std::vector<Tree>& b,
                             std::size_t count) {
     return std::min(a.size(), b.size()) >= count &&
@@ -104,11 +102,17 @@ bool grows_by_level(const Sample& sample, const Schedule& cluster, MemoryPath pa
                       [gpus](const Tree& x, const Tree& y) { return begin_alike(x, y, gpus); });
   };
   if (choice.algorithm == Algorithm::kTree) {
-    return alike(here.trees, cluster.trees, choice.channels);
+    return alike(few.trees, cluster.trees, choice.channels);
   }
-  return choice.algorithm == Algorithm::kNvlsTree && here.nvls.places == cluster.nvls.places &&
-         here.nvls.trees.size() == cluster.nvls.trees.size() &&
-         alike(here.nvls.trees, cluster.nvls.trees, cluster.nvls.trees.size());
+  return choice.algorithm == Algorithm::kNvlsTree && few.nvls.places == cluster.nvls.places &&
+         few.nvls.trees.size() == cluster.nvls.trees.size() &&
+         alike(few.nvls.trees, cluster.nvls.trees, cluster.nvls.trees.size());
+}
+
+bool grows_by_level(const Sample& sample, const Schedule& cluster, MemoryPath path,
+                    const Choice& choice) {
+  return grows_by_level(sample.schedules.at(path), cluster, choice,
+                        sample.fabric.count(DeviceKind::kGpu));
 }
 
 }  // namespace weft

@@ -232,7 +232,7 @@ class GraphPlanBuilder {
       }
       program.signal(marker);
       if (task(q, t).computes()) {
-        program.compute(lag(task(q, t)));
+        program.compute(lag(compute_cause(graph_->labels[task(q, t).label]), task(q, t).time));
       } else {
         const Exchange& exchange = graph_->exchanges[task(q, t).exchange];
         const std::uint32_t rank = communicators_[exchange.group].rank_of(gpu(queue.rank)).value();
@@ -241,6 +241,9 @@ class GraphPlanBuilder {
           program.signal(call.begin);
           program.wait(call.ended, call.blocks);
         }
+        if (exchange.further > Duration{}) {
+          program.compute(lag(exchange.further_cause, exchange.further));
+        }
       }
       program.signal(marker);
       for (const auto& [to, flag] : links_[q]) program.signal(flag);
@@ -248,12 +251,10 @@ class GraphPlanBuilder {
     plan().programs.push_back(std::move(program));
   }
 
-  LagIndex lag(const Task& task) {
+  LagIndex lag(const std::string& cause, Duration time) {
     const auto [at, is_new] =
-        lags_.try_emplace({task.label, task.time}, static_cast<LagIndex>(plan().lags.size()));
-    if (is_new) {
-      plan().lags.push_back({compute_cause(graph_->labels[task.label]), task.time});
-    }
+        lags_.try_emplace({cause, time}, static_cast<LagIndex>(plan().lags.size()));
+    if (is_new) plan().lags.push_back({cause, time});
     return at->second;
   }
 
@@ -279,7 +280,7 @@ class GraphPlanBuilder {
   std::vector<std::uint32_t> next_block_;                  // by rank: the first without a kernel
   std::vector<std::vector<Place>> places_;                 // by rank and task
   std::vector<std::map<std::uint32_t, FlagIndex>> links_;  // by queue, to queue
-  std::map<std::pair<std::uint32_t, Duration>, LagIndex> lags_;
+  std::map<std::pair<std::string, Duration>, LagIndex> lags_;
 };
 
 }  // namespace

@@ -39,6 +39,9 @@ struct Exchange {
   Bytes bytes;  ///< as nccl-tests counts them
   /// One group of sends and receives in place of `op`; no pair of ranks twice. Empty: `op`.
   std::vector<TaskSend> sends{};
+  /// What each call takes beyond what is simulated of it, in the queues of all its ranks, and why.
+  Duration further{};
+  std::string further_cause{};
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
