@@ -57,6 +57,12 @@ class Replicas {
                            : "";
   }
   const CommunicatorDecisions& decisions() const { return decisions_; }
+  CommunicatorDecisions& decisions() { return decisions_; }
+
+  /// How many nodes of the cluster those of a communicator of all replicas stand for.
+  std::uint32_t nodes_of_all(const Communicator& communicator) const {
+    return communicator.node_count() * stand_for_ / step_.degree(Parallel::kData);
+  }
 
   /// Whether groups of this name are of ranks of all replicas.
   static bool joins_replicas(std::string_view group);
@@ -70,11 +76,6 @@ class Replicas {
   Replicas(StepSpec step, std::uint32_t stand_for, std::uint32_t nodes, const Machine& cluster,
            const PartLibrary& parts, std::optional<SampleNetwork> network,
            const CommunicatorDecisions::Asked& asked);
-
-  /// How many nodes of the cluster a communicator's stand for.
-  std::uint32_t nodes_of_all(const Communicator& communicator) const {
-    return communicator.node_count() * stand_for_ / step_.degree(Parallel::kData);
-  }
 
   StepSpec step_;
   std::uint32_t stand_for_;

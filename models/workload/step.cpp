@@ -13,6 +13,7 @@
 
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/memory_path.hpp"
+#include "models/workload/further_levels.hpp"
 #include "models/workload/graph_run.hpp"
 #include "models/workload/lone_calls.hpp"
 #include "models/workload/replicas.hpp"
@@ -129,7 +130,7 @@ void require_ranks(const ScenarioMachine& on, const Scenario& scenario, std::uin
 }
 
 /// Who runs for all ranks.
-enum class RunBy : std::uint8_t { kAll, kReplicas, kLoneCalls };
+enum class RunBy : std::uint8_t { kAll, kReplicas, kFurtherLevels, kLoneCalls };
 
 /// What a step is asked of.
 struct StepAsked {
@@ -139,8 +140,9 @@ struct StepAsked {
   const ParamCatalog& catalog;
 };
 
-/// Runs a step's tasks: those of a few replicas where these stand for all, else those of all ranks;
-/// where either would take long and calls meet nothing, each call alone.
+/// Runs a step's tasks: those of a few replicas where these stand for all, or do so with further
+/// levels of trees, else those of all ranks; where either would take long and calls meet nothing,
+/// each call alone.
 class StepRunner {
  public:
   /// `graph`: of all ranks, made if they run. `replicas`: nullptr: nothing stands for all.
@@ -156,6 +158,11 @@ class StepRunner {
   std::optional<StepRow> run(MemoryPath path, const PredictOptions& told,
                              std::vector<std::string>& notes) {
     if (lone_calls_ && is_long(path)) return run_lone_calls(path, told, notes);
+    if (asked_.scenario.step && options_.folds && !replicas_stand_for_all(path)) {
+      levels_ = FurtherLevels::of(*asked_.scenario.step, on_.machine(), on_.parts(),
+                                  on_.decisions(), path);
+      if (levels_) return run_further_levels(path, told, notes);
+    }
     if (asked_.scenario.step && !replicas_stand_for_all(path) &&
         is_surely_answered(*asked_.scenario.step, on_, path, told) && told.check_only) {
       return std::nullopt;
@@ -164,21 +171,8 @@ class StepRunner {
     if (falls_back(*part.machine, part.plan.plan, path, notes)) part = part_of(path);
     const PreparedGraph prepared(*part.machine, *part.graph, part.plan, told);
     if (told.check_only) return std::nullopt;
-    CauseTable causes;
-    const GraphRun ran = prepared.run(causes);
-    StepRow row;
-    row.memory_path = memory_path_name(path);
-    run_by_[part.graph == &of_replicas_ ? RunBy::kReplicas : RunBy::kAll].push_back(
-        row.memory_path);
-    row.times = time_shares(*part.graph, ran.spans);
-    row.calls = calls_of(part.machine->fabric(), *part.graph, part.plan.exchanges, ran.spans);
-    row.limited_by = shares_of(ran.outcome, causes);
-    if (part.graph == &of_replicas_) {
-      stand_for_all(row.calls);
-      for (CauseShare& share : row.limited_by) share.where = replicas_->in_cluster(share.where);
-    }
-    row.transfers = ran.outcome.transfers;
-    row.trajectory = ran.outcome.trajectory;
+    StepRow row = row_of(prepared, part, path);
+    run_by_[part.replicas != nullptr ? RunBy::kReplicas : RunBy::kAll].push_back(row.memory_path);
     return row;
   }
   /// Over which memory paths who ran.
@@ -237,23 +231,64 @@ class StepRunner {
   struct Part {
     const Machine* machine;
     const TaskGraph* graph;
+    const Replicas* replicas;  ///< that run for all; nullptr: all run
     GraphPlan plan;
   };
+  static StepRow row_of(const PreparedGraph& prepared, const Part& part, MemoryPath path) {
+    CauseTable causes;
+    const GraphRun ran = prepared.run(causes);
+    StepRow row;
+    row.memory_path = memory_path_name(path);
+    row.times = time_shares(*part.graph, ran.spans);
+    row.calls = calls_of(part.machine->fabric(), *part.graph, part.plan.exchanges, ran.spans);
+    row.limited_by = shares_of(ran.outcome, causes);
+    if (part.replicas != nullptr) {
+      stand_for_all(row.calls, *part.replicas);
+      for (CauseShare& share : row.limited_by) {
+        share.where = part.replicas->in_cluster(share.where);
+      }
+    }
+    row.transfers = ran.outcome.transfers;
+    row.trajectory = ran.outcome.trajectory;
+    return row;
+  }
+  std::optional<StepRow> run_further_levels(MemoryPath path, const PredictOptions& told,
+                                            std::vector<std::string>& notes) {
+    const Part as_here = part_of(*levels_, levels_->graph(), path);
+    if (falls_back(*as_here.machine, as_here.plan.plan, path, notes)) {
+      return run(path, told, notes);
+    }
+    if (told.check_only) {
+      const PreparedGraph refuses(*as_here.machine, *as_here.graph, as_here.plan, told);
+      return std::nullopt;
+    }
+    const FurtherLevels::Extended extended = levels_->extended(told);
+    const Part part = part_of(*levels_, extended.graph, path);
+    StepRow row = row_of({*part.machine, *part.graph, part.plan, told}, part, path);
+    row.extended = {extended.longest};
+    run_by_[RunBy::kFurtherLevels].push_back(row.memory_path);
+    return row;
+  }
+  Part part_of(const FurtherLevels& levels, const TaskGraph& graph, MemoryPath path) const {
+    Replicas& few = levels.replicas();
+    return {&few.machine(), &graph, &few,
+            graph_plan(few.devices(), few.schedules(on_.decisions(), path), graph, options_.stop)};
+  }
   Part part_of(MemoryPath path) {
     CommunicatorDecisions& decisions = on_.decisions();
     if (replicas_stand_for_all(path)) {
-      return {&replicas_->machine(), &of_replicas_,
+      return {&replicas_->machine(), &of_replicas_, replicas_,
               graph_plan(replicas_->devices(), replicas_->schedules(decisions, path), of_replicas_,
                          options_.stop)};
     }
     if (!all_) all_ = make_graph_();
-    return {&on_.machine(), &*all_,
+    return {&on_.machine(), &*all_, nullptr,
             graph_plan(on_.devices(), decided_by(decisions, path), *all_, options_.stop)};
   }
   /// Makes calls those of all replicas.
-  void stand_for_all(std::vector<StepCall>& calls) const {
-    const std::uint32_t here = replicas_->step().degree(Parallel::kData);
-    const auto all = [&](std::uint32_t count) { return count * replicas_->stand_for() / here; };
+  static void stand_for_all(std::vector<StepCall>& calls, const Replicas& replicas) {
+    const std::uint32_t here = replicas.step().degree(Parallel::kData);
+    const auto all = [&](std::uint32_t count) { return count * replicas.stand_for() / here; };
     for (StepCall& call : calls) {
       if (Replicas::joins_replicas(call.group)) {
         call.ranks = all(call.ranks);
@@ -271,6 +306,7 @@ class StepRunner {
   const PredictOptions& options_;
   TaskGraph of_replicas_;
   std::optional<LoneCalls> lone_calls_;
+  std::unique_ptr<FurtherLevels> levels_;  // of the path that runs
   std::optional<TaskGraph> all_;
   std::map<RunBy, std::vector<std::string>> run_by_;
 };
@@ -279,6 +315,14 @@ std::string what_ran(RunBy by, const Replicas* replicas) {
   if (by == RunBy::kLoneCalls) {
     return "of calls that are alike one is simulated, alone and behind another, and takes as long "
            "in the step, for all ranks until the last has ended (--unfolded simulates all)";
+  }
+  if (by == RunBy::kFurtherLevels) {
+    return "a few data-parallel replicas are simulated, and each of their calls on trees is "
+           "extended "
+           "by the level, by what it takes longer alone on up to four times as many nodes, with "
+           "nothing of other groups beside it; how far "
+           "off that is: models/workload/README.md, Levels (--unfolded runs every rank, where that "
+           "is not refused)";
   }
   if (by == RunBy::kAll) return "every call of every group is simulated";
   return fmt::format(

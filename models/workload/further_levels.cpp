@@ -1,0 +1,166 @@
+#include "models/workload/further_levels.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "models/collective/sample.hpp"
+#include "models/workload/graph_run.hpp"
+#include "models/workload/training.hpp"
+
+namespace weft {
+namespace {
+
+/// How many times as many nodes calls run on alone, and how many levels that are.
+constexpr std::uint32_t kTimes = 4;
+constexpr std::uint32_t kLevels = 2;
+
+/// A stage by itself, whose groups are those of every stage: where stages have nodes of their own,
+/// one after another.
+StepSpec stage_of(const StepSpec& step, const Fabric& fabric) {
+  const std::uint32_t stages = step.degree(Parallel::kPipeline);
+  const bool is_outermost = step.order.back() == Parallel::kPipeline;
+  if (!is_outermost || step.ranks() / stages % fabric.count(DeviceKind::kGpu) != 0) return step;
+  StepSpec out = step;
+  out.layers /= stages;
+  out.degrees[static_cast<std::size_t>(Parallel::kPipeline)] = 1;
+  out.overlaps_stages = false;
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<FurtherLevels> FurtherLevels::of(const StepSpec& step, const Machine& cluster,
+                                                 const PartLibrary& parts,
+                                                 CommunicatorDecisions& decisions,
+                                                 MemoryPath path) {
+  if (path != MemoryPath::kGdr) return nullptr;  // calls behind each other hide more than alone
+  const Fabric& fabric = cluster.fabric();
+  if (fabric.nodes() <= Sample::kMostWhole) return nullptr;
+  if (!may_be_sampled(Op::kAllReduce, cluster)) return nullptr;
+  if (!cluster.devices().unlike_nodes().empty()) return nullptr;
+  // Groups that share NICs take turns there, of which a call alone has another share.
+  if (cabled_nics(cluster) < fabric.count(DeviceKind::kGpu)) return nullptr;
+  const std::optional<std::uint32_t> in_one_node = Replicas::filling_nodes(step, fabric);
+  if (!in_one_node) return nullptr;
+  std::optional<SampleNetwork> network;
+  if (!cluster.has_one_switch()) {
+    const std::optional<Duration> takes = farthest_nics(cluster, cabled_pairs(cluster));
+    if (!takes || !cluster.network_never_blocks()) return nullptr;
+    network = SampleNetwork{*takes, *takes};
+  }
+  const std::uint32_t all = step.degree(Parallel::kData);
+  const auto part = [&](const StepSpec& of, std::uint32_t replicas) {
+    Part out{Replicas::few(replicas, of, cluster, parts, decisions.asked(), network), {}};
+    out.graph = training_graph(out.replicas->step());
+    return out;
+  };
+  // Replicas of several nodes may meet on as many nodes where they are fewer.
+  for (std::uint32_t times = Sample::kOfRings; times <= Sample::kOfTrees; times *= 2) {
+    const std::uint32_t few = times * *in_one_node;
+    if (few >= all) return nullptr;
+    StepSpec step_of_few = step;
+    step_of_few.degrees[static_cast<std::size_t>(Parallel::kData)] = few;
+    const StepSpec stage = stage_of(step_of_few, fabric);
+    std::unique_ptr<FurtherLevels> out(new FurtherLevels(part(step, few), part(stage, few),
+                                                         part(stage, std::min(kTimes * few, all)),
+                                                         decisions, path));
+    if (out->find_calls()) return out;
+  }
+  return nullptr;
+}
+
+Choice FurtherLevels::choice_of(const Part& part, const Exchange& exchange) const {
+  const TaskGroup& group = part.graph.groups[exchange.group];
+  const Communicator here = communicator_of(part.replicas->machine().fabric(), group);
+  return decisions_.schedule_of(here, part.replicas->nodes_of_all(here), path_)
+      .choose(exchange.op, exchange.bytes);
+}
+
+/// Whether all that replicas call together runs either on trees, of which there are some, made as
+/// those of the cluster, or on rings of which few ranks stand for all.
+bool FurtherLevels::find_calls() {
+  for (const Exchange& exchange : few_.graph.exchanges) {
+    const TaskGroup& group = few_.graph.groups[exchange.group];
+    if (!Replicas::joins_replicas(group.name)) continue;
+    const Communicator here = communicator_of(few_.replicas->machine().fabric(), group);
+    const std::uint32_t of_few = here.node_count();
+    const std::uint32_t of_all = few_.replicas->nodes_of_all(here);
+    const std::uint32_t of_more = of_few * of_more_.replicas->step().degree(Parallel::kData) /
+                                  few_.replicas->step().degree(Parallel::kData);
+    const Schedule& all = decisions_.schedule_of(here, of_all, path_);
+    const Choice choice = all.choose(exchange.op, exchange.bytes);
+    const auto on = [&](std::uint32_t nodes) -> const Schedule& {
+      return few_.replicas->decisions().schedule_of(here, nodes, path_);
+    };
+    if (choice.algorithm == Algorithm::kRing) {
+      if (of_few < Sample::kOfRings || !stands_for(on(of_few), all, exchange.op, choice)) {
+        return false;
+      }
+      continue;
+    }
+    const std::uint32_t gpus = here.ranks() / of_few;
+    if (of_few < Sample::kOfTrees || !grows_by_level(on(of_few), all, choice, gpus) ||
+        !grows_by_level(on(of_more), all, choice, gpus)) {
+      return false;
+    }
+    calls_.try_emplace(call_of(few_.graph, exchange), Nodes{of_few, of_more, of_all});
+  }
+  return !calls_.empty();
+}
+
+/// How long one call takes, from a common start, of all groups at once, as the step calls them.
+std::map<FurtherLevels::Runs, Duration> FurtherLevels::alone(const Part& part, const Call& call,
+                                                             const PredictOptions& options) const {
+  TaskGraph graph = part.graph;
+  for (std::vector<Task>& tasks : graph.ranks) tasks.clear();
+  for (std::uint32_t e = 0; e < graph.exchanges.size(); ++e) {
+    if (call_of(graph, graph.exchanges[e]) != call) continue;
+    for (const std::uint32_t rank : graph.groups[graph.exchanges[e].group].ranks) {
+      graph.ranks[rank].push_back({.exchange = e, .time = {}, .after = {}});
+    }
+  }
+  Replicas& replicas = *part.replicas;
+  const GraphPlan plan =
+      graph_plan(replicas.devices(), replicas.schedules(decisions_, path_), graph, options.stop);
+  CauseTable causes;
+  const GraphRun run = PreparedGraph(replicas.machine(), graph, plan, options).run(causes);
+  std::map<Runs, Duration> out;
+  for (std::size_t rank = 0; rank < graph.ranks.size(); ++rank) {
+    for (std::size_t t = 0; t < graph.ranks[rank].size(); ++t) {
+      const Exchange& exchange = graph.exchanges[graph.ranks[rank][t].exchange];
+      const Choice choice = choice_of(part, exchange);
+      Duration& longest = out[{choice.protocol, choice.channels}];
+      longest = std::max(longest, run.spans[rank][t].end.since_start());
+    }
+  }
+  return out;
+}
+
+FurtherLevels::Extended FurtherLevels::extended(const PredictOptions& options) const {
+  PredictOptions quiet = options;  // the step itself takes most of the time
+  quiet.on_estimate = {};
+  quiet.on_progress = {};
+  Extended out{.graph = few_.graph};
+  for (const auto& [call, nodes] : calls_) {
+    const std::uint32_t further = levels_of_trees(nodes.cluster) - levels_of_trees(nodes.more);
+    const std::map<Runs, Duration> of_few = alone(of_few_, call, quiet);
+    const std::map<Runs, Duration> of_more = alone(of_more_, call, quiet);
+    for (Exchange& exchange : out.graph.exchanges) {
+      if (call_of(out.graph, exchange) != call) continue;
+      const Choice choice = choice_of(few_, exchange);
+      const Runs runs{choice.protocol, choice.channels};
+      const Duration longer = std::max(of_more.at(runs) - of_few.at(runs), Duration{});
+      const Duration each = Duration::ps(longer.count_ps() / kLevels);
+      exchange.further = longer + each * further;
+      exchange.further_cause = "further levels of trees";
+      if (!out.longest.by.empty() && each.as_ns() / 1e3 <= out.longest.each_us) continue;
+      out.longest = {.by = "level",
+                     .from = {nodes.more, nodes.few},
+                     .steps = further,
+                     .each_us = each.as_ns() / 1e3};
+    }
+  }
+  return out;
+}
+
+}  // namespace weft

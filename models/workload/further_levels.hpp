@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/collective/predict.hpp"
+#include "models/workload/replicas.hpp"
+#include "models/workload/task_graph.hpp"
+
+namespace weft {
+
+/// A step whose replicas meet on NCCL's trees (Tree, NVLSTree), of more nodes than
+/// Sample::kMostWhole, whose network never blocks. A tree's nodes are all unlike, so no few
+/// replicas stand for all. But each further level of a tree adds its hops to a call, and nothing
+/// else (see Sample). A step does not grow so, as it is the longest of what overlaps. So the step
+/// runs on few replicas, whose trees have 16 nodes or more, with what NCCL decides for the cluster,
+/// and each call on trees then holds its queue for as long as it takes longer in the cluster,
+/// alone: on up to four times as many nodes that is run, beyond each level adds half of it. Over
+/// several switches all messages between nodes take as long as between the farthest. An extension,
+/// not exact.
+class FurtherLevels {
+ public:
+  /// nullptr: there are no more nodes or replicas than that, the network may block, nodes are not
+  /// alike or have fewer NICs than GPUs, data does not go by GPUDirect RDMA, the replicas do not
+  /// begin at the same GPU of a node, or their groups run on neither trees like the cluster's nor
+  /// rings of which few ranks stand for all. All references must outlive it.
+  static std::unique_ptr<FurtherLevels> of(const StepSpec& step, const Machine& cluster,
+                                           const PartLibrary& parts,
+                                           CommunicatorDecisions& decisions, MemoryPath path);
+
+  /// Those that run the step.
+  Replicas& replicas() const { return *few_.replicas; }
+  /// Their tasks, as if trees had no further levels.
+  const TaskGraph& graph() const { return few_.graph; }
+
+  struct Extended {
+    TaskGraph graph;                ///< graph(), with what further levels take (Exchange::further)
+    ResultRow::Extended longest{};  ///< of the call to which they add most
+  };
+  /// Runs each kind of call on trees alone.
+  Extended extended(const PredictOptions& options) const;
+
+ private:
+  /// A step on some of the nodes.
+  struct Part {
+    std::unique_ptr<Replicas> replicas;
+    TaskGraph graph;
+  };
+  /// What groups of one name call at once.
+  struct Call {
+    std::string group;
+    Op op;
+    Bytes bytes;
+    friend auto operator<=>(const Call&, const Call&) = default;
+  };
+  /// How it runs, which may differ with the GPUs' places in their nodes.
+  using Runs = std::pair<std::string_view, std::uint32_t>;  // protocol, channels
+  /// On trees; how many nodes these have.
+  struct Nodes {
+    std::uint32_t few;
+    std::uint32_t more;
+    std::uint32_t cluster;
+  };
+
+  FurtherLevels(Part few, Part of_few, Part of_more, CommunicatorDecisions& decisions,
+                MemoryPath path)
+      : few_{std::move(few)},
+        of_few_{std::move(of_few)},
+        of_more_{std::move(of_more)},
+        decisions_{decisions},
+        path_{path} {}
+  static Call call_of(const TaskGraph& graph, const Exchange& exchange) {
+    return {graph.groups[exchange.group].name, exchange.op, exchange.bytes};
+  }
+  Choice choice_of(const Part& part, const Exchange& exchange) const;
+  bool find_calls();
+  std::map<Runs, Duration> alone(const Part& part, const Call& call,
+                                 const PredictOptions& options) const;
+
+  Part few_;
+  Part of_few_;                       // one stage of it, which calls alone
+  Part of_more_;                      // likewise, with up to four times as many replicas
+  CommunicatorDecisions& decisions_;  // the cluster's
+  MemoryPath path_;
+  std::map<Call, Nodes> calls_;
+};
+
+}  // namespace weft

@@ -1,0 +1,160 @@
+#include "models/workload/further_levels.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/workload/scenario_machine.hpp"
+#include "models/workload/step.hpp"
+#include "models/workload/training.hpp"
+#include "sim/input/topology_file.hpp"
+#include "tests/models/prediction.hpp"
+
+namespace weft::test::models_further_levels {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kSaid = "each of their calls on trees is extended by the level";
+
+/// Tensor parallel within a node, its replicas' gradients on trees.
+StepSpec step_of(Bytes gradients, Duration backward) {
+  StepSpec step;
+  step.layers = 3;
+  step.forward = Duration::us(100);
+  step.backward = backward;
+  step.optimizer = Duration::us(100);
+  step.activations = Bytes::mib(8);
+  step.gradients = gradients;
+  step.degrees = {8, 1, 1, 2, 1};
+  step.data_is_rest = true;
+  step.sequence = true;
+  step.overlaps_gradients = true;
+  return step;
+}
+
+class FurtherLevelsTest : public ::testing::Test {
+ protected:
+  Scenario scenario_of(const StepSpec& step, std::uint32_t nodes) const {
+    Scenario out;
+    out.topology = shipped("topologies/hgx-h100-8nic.yaml");
+    out.memory_paths = {"gdr"};
+    out.step = step;
+    out.nodes = nodes;
+    return out;
+  }
+  StepResult predict(const StepSpec& step, std::uint32_t nodes) const {
+    const Scenario scenario = scenario_of(step, nodes);
+    return predict_step(scenario, read_topology(scenario.topology, catalog_), options_, catalog_);
+  }
+  /// Every rank.
+  StepResult whole(const StepSpec& step, std::uint32_t nodes) const {
+    const Scenario scenario = scenario_of(step, nodes);
+    const std::uint64_t ranks = std::uint64_t{nodes} * 8;
+    return predict_graph(
+        scenario, read_topology(scenario.topology, catalog_), ranks,
+        [&] { return training_graph(step.on(ranks)); }, options_, catalog_);
+  }
+  /// `within`: of the step's time.
+  void expect_as_whole(const StepSpec& step, double within) const {
+    const StepResult extended = predict(step, 40);
+    const StepResult of_all = whole(step, 40);
+    EXPECT_THAT(extended.notes, Contains(HasSubstr(kSaid)));
+    EXPECT_THAT(of_all.notes, Not(Contains(HasSubstr(kSaid))));
+    const StepRow& a = extended.rows.at(0);
+    const StepRow& b = of_all.rows.at(0);
+    EXPECT_NEAR(a.times.step_s / b.times.step_s, 1, within);
+    ASSERT_EQ(a.calls.size(), b.calls.size());
+    for (std::size_t c = 0; c < a.calls.size(); ++c) {
+      EXPECT_EQ(a.calls[c].group, b.calls[c].group);
+      EXPECT_EQ(a.calls[c].ranks, b.calls[c].ranks);
+      EXPECT_EQ(a.calls[c].nodes, b.calls[c].nodes);
+      EXPECT_EQ(a.calls[c].groups, b.calls[c].groups);
+      EXPECT_EQ(a.calls[c].algo, b.calls[c].algo);
+      EXPECT_NEAR(a.calls[c].time_us / b.calls[c].time_us, 1, 0.01) << a.calls[c].group;
+    }
+  }
+  std::unique_ptr<FurtherLevels> levels_of(std::uint32_t nodes,
+                                           MemoryPath path = MemoryPath::kGdr) const {
+    const Scenario scenario = scenario_of(step_of(Bytes::mib(4), Duration::us(200)), nodes);
+    ScenarioMachine on(scenario, read_topology(scenario.topology, catalog_), options_, catalog_);
+    return FurtherLevels::of(scenario.step->on(on.gpus()), on.machine(), on.parts(), on.decisions(),
+                             path);
+  }
+
+  ParamCatalog catalog_{make_catalog()};
+  PredictOptions options_{.set = {}, .env = {{"NCCL_ALGO", "allreduce:tree"}}};
+};
+
+TEST_F(FurtherLevelsTest, AreAddedToGradientsThatAreWaitedFor) {
+  expect_as_whole(step_of(Bytes::mib(4), Duration::us(200)), 3e-3);
+}
+
+// On 16 nodes a bucket's gradients take less than the way back through the next layer, on 40 more.
+TEST_F(FurtherLevelsTest, AreAddedToGradientsThatAreHiddenOnFewerNodes) {
+  const StepSpec step = step_of(Bytes::mib(16), Duration::us(190));
+  const auto us = [](const StepResult& of, const std::string& group) {
+    double out = 0;  // of the calls of a layer, on its way back
+    for (const StepCall& call : of.rows.at(0).calls) {
+      if (call.group == group) out += group == "tensor" ? 2 * call.time_us : call.time_us;
+    }
+    return out;
+  };
+  const StepResult few = whole(step, 16);
+  const double back_us = step.backward.as_ns() / 1e3 + us(few, "tensor");
+  EXPECT_LT(us(few, "data"), back_us);
+  EXPECT_GT(us(whole(step, 40), "data"), back_us);
+  expect_as_whole(step, 5e-3);
+}
+
+TEST_F(FurtherLevelsTest, OfThousandsOfNodesPartsSumToTheStep) {
+  const StepResult result = predict(step_of(Bytes::mib(4), Duration::us(100)), 4'096);
+  const StepRow& row = result.rows.at(0);
+  ASSERT_EQ(row.extended.size(), 1U);
+  EXPECT_EQ(row.extended[0].by, "level");
+  EXPECT_EQ(row.extended[0].from, (std::vector<std::int64_t>{64, 16}));
+  EXPECT_EQ(row.extended[0].steps, 6);  // of 12
+  EXPECT_GT(row.extended[0].each_us, 0);
+  double critical_s = 0;
+  double of_gpu_s = row.times.idle_s;
+  for (const ComputeTime& c : row.times.computes) {
+    critical_s += c.critical_s;
+    of_gpu_s += c.busy_s;
+  }
+  for (const GroupTime& g : row.times.groups) {
+    critical_s += g.critical_s;
+    of_gpu_s += g.exposed_s + g.peers_s;
+  }
+  EXPECT_NEAR(critical_s / row.times.step_s, 1, 1e-9);
+  EXPECT_NEAR(of_gpu_s / row.times.step_s, 1, 1e-9);
+  double shares = 0;
+  for (const CauseShare& share : row.limited_by) shares += share.share;
+  EXPECT_NEAR(shares, 1, 1e-9);
+  EXPECT_THAT(row.limited_by, Contains(::testing::Field(&CauseShare::cause, HasSubstr("levels"))));
+}
+
+TEST_F(FurtherLevelsTest, AreOfMoreThan32NodesThatAreAlikeAndNeverBlocked) {
+  EXPECT_FALSE(levels_of(24));
+  EXPECT_TRUE(levels_of(64));
+  EXPECT_FALSE(levels_of(64, MemoryPath::kHostStaged));
+  options_.set = {parse_setting("nic0@3.latency=5 us")};
+  EXPECT_FALSE(levels_of(64));
+  options_.set = {parse_setting("nic.count=4")};
+  EXPECT_FALSE(levels_of(64));
+  options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
+  EXPECT_TRUE(levels_of(64));
+  options_.set.push_back(parse_setting("network.oversubscription=2"));
+  EXPECT_FALSE(levels_of(64));
+  options_.set.clear();
+  options_.env = {{"NCCL_ALGO", "allreduce:ring"}};
+  EXPECT_FALSE(levels_of(64));
+}
+
+}  // namespace
+}  // namespace weft::test::models_further_levels
