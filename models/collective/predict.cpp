@@ -135,10 +135,10 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
 
 /// How long one run for a task takes: of the cluster, or of a sample.
 double run_seconds(const Ready& ready, const RowTask& task, const Machine& machine,
-                   const Schedule& schedule, Bytes bytes) {
+                   const Schedule& schedule, Bytes bytes, bool once = false) {
   const Choice choice = schedule.choose(task.op, bytes);
   const PlanSize size = plan_size(machine.devices(), schedule, task.op, bytes);
-  const double launches = launches_of(ready, task, most_of_chain(size.transfers));
+  const double launches = once ? 1 : launches_of(ready, task, most_of_chain(size.transfers));
   const double of_each =
       runs_every_rank(ready, task) ? 1 : alike(machine, schedule, task.op, choice);
   return fluid_seconds(size, launches, choice.algorithm, machine.has_one_switch(), of_each);
@@ -159,7 +159,7 @@ std::vector<double> seconds_of(const Ready& ready, const std::vector<RowTask>& t
     for (const SampleRun& run : task.stand_in.runs()) {
       if (!met.insert(key_of(run, task, choice)).second) continue;
       const Schedule schedule = always(choice, run.sample->schedules.at(task.path));
-      out[t] += run_seconds(ready, task, run.sample->machine, schedule, run.bytes);
+      out[t] += run_seconds(ready, task, run.sample->machine, schedule, run.bytes, run.once);
     }
   }
   return out;

@@ -116,7 +116,9 @@ RunOutcome told_by_lap(const Launches& launches, std::uint32_t before, RunOutcom
 
 RunOutcome told_by_one(const Launches& launches, RunOutcome alone,
                        const std::function<RunOutcome()>& run_twice, CauseTable& causes) {
-  if (!ends_together(alone)) alone = last_of(1, alone.time, run_twice());
+  const Duration lap = alone.time;
+  if (!ends_together(alone)) alone = last_of(1, lap, run_twice());
+  alone.lap = lap;
   return no_faster_than_the_host(launches, std::move(alone), causes);
 }
 

@@ -10,13 +10,19 @@ namespace weft {
 
 /// How a collective is launched: what the parameters say of it.
 struct Launches {
-  enum class Kind : std::uint8_t { kBackToBack, kGraph, kSingle };
+  /// kOnce: nothing comes before or after it (samples).
+  enum class Kind : std::uint8_t { kBackToBack, kGraph, kSingle, kOnce };
   Kind kind;
   Duration wait;  ///< of the host for the last one, where each is alone
   Duration host;  ///< that the host takes for one
 
   explicit Launches(const Params& params);
+  /// Alone, whatever the parameters say.
+  static Launches once() { return {}; }
   std::uint64_t digest() const;
+
+ private:
+  Launches() : kind{Kind::kOnce} {}
 };
 
 /// One launch of many that the host waits for, each of which is `alone`.
@@ -29,9 +35,9 @@ RunOutcome waited_for(const Launches& launches, RunOutcome alone, CauseTable& ca
 RunOutcome told_by_lap(const Launches& launches, std::uint32_t before, RunOutcome run,
                        CauseTable& causes);
 
-/// The same where the second disturbs the end of the first: what it adds to one launch alone
-/// counts. Or that one itself, and nothing is run, where its first block ends no more than 0.5 % of
-/// the time before all others and their proxies' operations.
+/// The same where the second disturbs the end of the first: what it adds to one launch alone, whose
+/// end is the lap then, counts. Or that one itself, and nothing is run, where its first block ends
+/// no more than 0.5 % of the time before all others and their proxies' operations.
 RunOutcome told_by_one(const Launches& launches, RunOutcome alone,
                        const std::function<RunOutcome()>& run_twice, CauseTable& causes);
 

@@ -47,10 +47,11 @@ Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cl
 bool may_be_sampled(Op op, const Machine& cluster) {
   const std::uint32_t nodes = cluster.fabric().nodes();
   const std::size_t gpus = std::size_t{nodes} * cluster.fabric().count(DeviceKind::kGpu);
-  const bool runs_whole = is_chain(op) ? nodes <= Sample::kOfChainedLaunches
-                          : cluster.has_one_switch()
-                              ? nodes <= 2 * Sample::kOfRings
-                              : nodes <= Sample::kMostWhole && gpus <= Sample::kMostWholeGpus;
+  const bool runs_whole =
+      is_chain(op)
+          ? nodes <= Sample::kOfChainedLaunches
+          : gpus <= Sample::kMostWholeGpus &&
+                nodes <= (cluster.has_one_switch() ? 2 * Sample::kOfRings : Sample::kMostWhole);
   return !runs_whole && !cluster.has_emulated_nics();
 }
 
@@ -267,8 +268,9 @@ std::uint32_t Samples::most_nodes_of_all_to_all(MemoryPath path) const {
   return std::max(most, Sample::kLeastExtended);
 }
 
-/// A few nodes in the place of all; beyond `most` in the place of half and an eighth of `most`,
-/// with as many bytes for each node.
+/// A few nodes in the place of all; beyond `most` in the place of half and an eighth of `most`, one
+/// at least, with as many bytes for each node. Where one launch shows what a further node adds, one
+/// is run of half of them.
 StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
   const std::uint32_t nodes = machine_.fabric().nodes();
   const std::optional<UnlikePlaces> places = places_around(alike.sampled, asked.unlike, nodes);
@@ -284,15 +286,18 @@ StandIn Samples::of_nodes_alike(const Asked& asked, const Alike& alike) {
   const auto part_of = [&](std::uint32_t part) {
     return run_of(part, Bytes{pieces(asked.bytes, Bytes{nodes}) * part});
   };
-  const std::uint32_t more = alike.most / 2;
-  const std::uint32_t less = alike.most / 8;
-  return {.first = part_of(more),
+  const std::uint32_t of_more = alike.most / 2;
+  const std::uint32_t of_less = std::max(alike.most / 8, 1U);
+  const std::uint32_t of_first = alike.shows_in_one_launch ? of_less : of_more;
+  SampleRun more = part_of(of_more);
+  more.once = alike.shows_in_one_launch;
+  return {.first = part_of(of_first),
           .further = {{.by = "node",
-                       .more = part_of(more),
-                       .less = part_of(less),
-                       .between = static_cast<double>(more - less),
-                       .steps = static_cast<double>(nodes - more)}},
-          .sent = alike.sent(nodes) / alike.sent(more),
+                       .more = more,
+                       .less = part_of(of_less),
+                       .between = static_cast<double>(of_more - of_less),
+                       .steps = static_cast<double>(nodes - of_first)}},
+          .sent = alike.sent(nodes) / alike.sent(of_first),
           .between = alike.between,
           .mean_of_draws = alike.mean_of_draws};
 }

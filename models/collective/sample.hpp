@@ -78,9 +78,9 @@ struct Sample {
   static constexpr std::uint32_t kOfAllToAlls = 2;  ///< nodes
   /// Nodes: a multiple of what a ring repeats itself by, not of a power of two of PAT's.
   static constexpr std::uint32_t kOfPat = 6;
-  /// Ranks whose ring the sample always runs step by step.
+  /// Ranks whose ring the sample runs step by step, if what differs has no more transfers than
   static constexpr std::size_t kMostRingRanks = 4096;
-  /// Of more ranks: transfers of nodes that differ, a second's. Host-staged as many as of
+  /// these, a second's. Of more ranks: transfers of nodes that differ. Host-staged as many as of
   /// kMostRingRanks: such rings may settle after thousands of steps only (see the page).
   static constexpr double kMostRingTransfers = 1e6;
   /// Ranks of PAT, likewise.
@@ -99,8 +99,13 @@ struct Sample {
   /// With such nodes rings, PAT and sends of no more transfers, some seconds, run whole: what moves
   /// few bytes waits for delays, of which few nodes have another share.
   static constexpr double kFewTransfers = 3e5;
-  /// Nodes beyond which a time may be extended by the node, however many GPUs each has.
+  /// Nodes beyond which an all-to-all's time may be extended by the node, however many GPUs each
+  /// has.
   static constexpr std::uint32_t kLeastExtended = 32;
+  /// Ranks beyond which a ring's may: those of four nodes at least, as half of them and a quarter
+  /// run. Each step of all ranks takes as long as the next one, once all of a node have waited for
+  /// its hop to the next one.
+  static constexpr std::size_t kLeastRingRanks = 256;
   /// Kinds of such nodes where all run with a part of the bytes: each has a sample beside.
   static constexpr std::size_t kMostUnlikeKinds = 64;
 
@@ -149,13 +154,15 @@ bool grows_by_level(const Sample& sample, const Schedule& cluster, MemoryPath pa
 /// One run of a sample.
 struct SampleRun {
   const Sample* sample;
-  Bytes bytes;  ///< as the operation counts them
+  Bytes bytes;       ///< as the operation counts them
+  bool once{false};  ///< one launch, with none before or behind it
 
   friend bool operator==(const SampleRun&, const SampleRun&) = default;
 };
 
 /// What a cluster has more of than what was simulated: each further one takes what it takes from
-/// `less` to `more`.
+/// `less` to `more`, or, of a `more` that is launched once, what that takes longer than the first
+/// launch of `less`.
 struct Further {
   std::string_view by;  ///< "level" of its trees, "node", node of a "chain", "byte", "unlike node"
   SampleRun more;
@@ -236,6 +243,9 @@ class Samples {
     std::optional<SampleNetwork> network;
     std::optional<Cause> between{};
     bool mean_of_draws{false};
+    /// What a further node adds shows in one launch: each rank waits for the one before it, and
+    /// launches behind each other add the same, however many nodes there are.
+    bool shows_in_one_launch{false};
   };
   StandIn of_nodes_alike(const Asked& asked, const Alike& alike);
   struct RingSample {

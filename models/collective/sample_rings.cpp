@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/collective/effort.hpp"
 #include "models/collective/repeated.hpp"
 #include "models/collective/sample.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
@@ -155,7 +156,8 @@ StandIn Samples::of_rings(const Asked& asked, const Choice& choice, const RingSa
                              .most = most_nodes_of_rings(sample, op, bytes, path, choice),
                              .sent = [gpus = gpus()](std::uint32_t n) { return n * gpus - 1; },
                              .network = rings.network,
-                             .between = rings.between});
+                             .between = rings.between,
+                             .shows_in_one_launch = true});
   out.is_out_of_turn = is_odd;
   return out;
 }
@@ -191,19 +193,21 @@ Further Samples::passes_of(const UnlikeKind& kind, const SampleRun& few, const R
 /// those of either, so that one of them, or half, run (fold).
 std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes,
                                            MemoryPath path, const Choice& choice) const {
-  const auto always_run =
-      static_cast<std::uint32_t>(Sample::kMostRingRanks / sample.fabric.count(DeviceKind::kGpu));
+  const auto nodes_of_ranks = [&](double ranks) {
+    return static_cast<std::uint32_t>(ranks / gpus());
+  };
+  const std::uint32_t whole = nodes_of_ranks(Sample::kMostRingRanks);
+  const std::uint32_t least = std::max(std::bit_ceil(nodes_of_ranks(Sample::kLeastRingRanks)), 4U);
   const bool folds = !sample.machine.has_unlike_nodes();
-  if (path == MemoryPath::kHostStaged || sample.stands_for <= always_run || !folds) {
-    return std::max(always_run, Sample::kLeastExtended);
-  }
-  const std::uint32_t nodes = sample.fabric.nodes();
-  const std::uint32_t alike = sample.network && sample.network->has_two_leaves() ? 2 : nodes;
+  if (path == MemoryPath::kHostStaged || !folds) return std::max(whole, least);
   const Schedule schedule = always(choice, sample.schedules.at(path));
-  const double of_all = plan_size(sample.devices, schedule, op, bytes).transfers / alike;
-  const double most = sample.stands_for * Sample::kMostRingTransfers / of_all;
-  return std::max(std::bit_floor(static_cast<std::uint32_t>(std::min(most, 0x1p31))),
-                  Sample::kLeastExtended);
+  const double transfers = plan_size(sample.devices, schedule, op, bytes).transfers;
+  const double of_each_kind = transfers / alike(sample.machine, schedule, op, choice);
+  if (sample.stands_for <= whole && of_each_kind <= Sample::kMostRingTransfers) return whole;
+  const std::uint32_t nodes = sample.fabric.nodes();
+  const std::uint32_t alike_nodes = sample.network && sample.network->has_two_leaves() ? 2 : nodes;
+  const double most = sample.stands_for * Sample::kMostRingTransfers * alike_nodes / transfers;
+  return std::max(std::bit_floor(static_cast<std::uint32_t>(std::min(most, 0x1p31))), least);
 }
 
 /// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes

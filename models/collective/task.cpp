@@ -52,11 +52,12 @@ class RowRunner {
   RowRunner(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn)
       : ready_{ready}, task_{task}, has_drawn_{has_drawn} {}
 
-  PlanRun run(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
+  PlanRun run(const Machine& machine, const Schedule& schedule, Bytes bytes,
+              bool once = false) const {
     const Plan plan = plan_of(machine, schedule, bytes);
     const PredictOptions& options = ready_.options;
     const bool is_fluid = options.fidelity == Fidelity::kFluid;
-    Repeats repeats{Launches(machine.devices().params()),
+    Repeats repeats{once ? Launches::once() : Launches(machine.devices().params()),
                     launched_as(task_.op, schedule.choose(task_.op, bytes).algorithm, machine)};
     if (repeats.as == Launched::kAsChain) {
       repeats.most =
@@ -78,11 +79,13 @@ class RowRunner {
   }
 
   /// A sample's, run by the first row that asks: with what is chosen for the row's own bytes.
-  const PlanRun& run_once(const Sample& sample, Bytes bytes) const {
+  const PlanRun& run_of(const SampleRun& of) const {
+    const Sample& sample = *of.sample;
     const Choice choice = ready_.schedules.at(task_.path).choose(task_.op, task_.bytes);
-    return ready_.runs.of(key_of({&sample, bytes}, task_, choice), [&] {
+    return ready_.runs.of(key_of(of, task_, choice), [&] {
       if (ready_.options.stop != nullptr) ready_.options.stop->check();
-      return run(sample.machine, always(choice, sample.schedules.at(task_.path)), bytes);
+      return run(sample.machine, always(choice, sample.schedules.at(task_.path)), of.bytes,
+                 of.once);
     });
   }
 
@@ -114,6 +117,7 @@ class RowRunner {
                     const std::function<RunOutcome(const Plan&, LinkTimes*)>& run) const {
     const auto& [launches, as, most] = repeats;
     LinkTimes* const links = ready_.options.link_use ? &out.link_times : nullptr;
+    if (launches.kind == Launches::Kind::kOnce) return run(plan, links);
     if (launches.kind == Launches::Kind::kSingle) {
       return waited_for(launches, run(plan, links), out.causes);
     }
@@ -294,10 +298,7 @@ class Spent {
 /// What the cluster takes, by what runs in its place; `extended`: by what it was.
 PlanRun extend(const StandIn& in, const RowRunner& runner,
                std::vector<ResultRow::Extended>& extended) {
-  const auto run_of = [&](const SampleRun& of) -> const PlanRun& {
-    return runner.run_once(*of.sample, of.bytes);
-  };
-  PlanRun out = run_of(*in.first);
+  PlanRun out = runner.run_of(*in.first);
   out.by_a_nic = Bytes{std::llround(out.by_a_nic.as_double() * in.sent)};
   if (const auto& network = in.first->sample->network) {
     extended.push_back({.by = "switch",
@@ -325,15 +326,16 @@ PlanRun extend(const StandIn& in, const RowRunner& runner,
   Duration time = out.outcome.time;
   Duration of_level;
   for (const Further& f : in.further) {
-    const PlanRun& more = run_of(f.more);
-    const PlanRun& less = run_of(f.less);
-    const double each_ns =
-        std::max(0.0, (more.outcome.time - less.outcome.time).as_ns() / f.between);
+    const PlanRun& more = runner.run_of(f.more);
+    const PlanRun& less = runner.run_of(f.less);
+    const Duration of_less = f.more.once ? less.outcome.lap : less.outcome.time;
+    const double each_ns = std::max(0.0, (more.outcome.time - of_less).as_ns() / f.between);
     if (f.by == "level") of_level = Duration::from_ns(each_ns);
     if (each_ns > 0) {  // else what it adds does not show in the time
       time += Duration::from_ns(each_ns * f.steps);
       spent.add(more, *f.more.sample, f.steps / f.between);
-      spent.add(less, *f.less.sample, -f.steps / f.between);
+      spent.add(less, *f.less.sample,
+                -f.steps / f.between * of_less.as_s() / less.outcome.time.as_s());
     }
     out.outcome.trajectory += 31 * more.outcome.trajectory + less.outcome.trajectory;
     const auto amount = [&](const SampleRun& of) -> std::int64_t {
@@ -377,8 +379,8 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
 }  // namespace
 
 SampleRunKey key_of(const SampleRun& run, const RowTask& task, const Choice& choice) {
-  return {run.sample,       task.path,       task.op,         run.bytes,
-          choice.algorithm, choice.protocol, choice.channels, choice.threads};
+  return {run.sample,      task.path,       task.op,        run.bytes, choice.algorithm,
+          choice.protocol, choice.channels, choice.threads, run.once};
 }
 
 double launches_of(const Ready& ready, const RowTask& task, std::uint32_t most) {

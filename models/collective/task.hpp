@@ -73,7 +73,7 @@ class RunsByKey {
 
 /// Of samples: several rows may be extended from the same.
 using SampleRunKey = std::tuple<const Sample*, MemoryPath, Op, Bytes, Algorithm, std::string_view,
-                                std::uint32_t, std::uint32_t>;
+                                std::uint32_t, std::uint32_t, bool>;
 using SampleRuns = RunsByKey<SampleRunKey>;
 /// `choice`: for the task's own bytes.
 SampleRunKey key_of(const SampleRun& run, const RowTask& task, const Choice& choice);

@@ -440,6 +440,24 @@ TEST(FoldRun, ARingOfManyRanksIsExtendedByTheNode) {
   }
 }
 
+// So does one of racks, whose GPUs are so many that a step of one and of two racks tells it.
+TEST(FoldRun, ARingOfRacksIsExtendedFromTwo) {
+  const auto row_of = [](std::uint32_t racks) {
+    Scenario scenario = scenario_of("gb200-nvl72.yaml", racks, "allgather", Bytes::mib(64) * racks);
+    scenario.memory_paths = {"gdr"};
+    return run(scenario, {"nccl.proto=LL128", "nccl.channels=16", "nccl.launch=single"}, true)
+        .at(0);
+  };
+  const ResultRow half = row_of(2);
+  const ResultRow whole = row_of(4);
+  const ResultRow many = row_of(8);
+  EXPECT_TRUE(whole.extended.empty());
+  ASSERT_EQ(many.extended.size(), 1u);
+  EXPECT_EQ(many.extended[0].by, "node");
+  EXPECT_EQ(many.extended[0].from, (std::vector<std::int64_t>{2, 1}));
+  EXPECT_NEAR(many.time_us / (whole.time_us + 2 * (whole.time_us - half.time_us)), 1, 5e-3);
+}
+
 // Small trees of LL are latency, which a level adds to: exactly with one channel, unless one node
 // alone has a level more, and to some per cent where several share links.
 TEST(FoldRun, TreesOfLlAreExtendedHoweverSmall) {
