@@ -265,7 +265,7 @@ std::uint32_t Samples::most_nodes_of_all_to_all(MemoryPath path) const {
   const std::size_t in_use = std::max(nics.size(), std::size_t{1});
   const std::size_t gpus_per_nic = (gpus + in_use - 1) / in_use;
   const auto most = static_cast<std::uint32_t>(Sample::kMostAllToAll / gpus / gpus_per_nic);
-  return std::max(most, Sample::kLeastExtended);
+  return std::max(std::bit_floor(most), Sample::kLeastExtended);
 }
 
 /// A few nodes in the place of all; beyond `most` in the place of half and an eighth of `most`, one

@@ -584,5 +584,14 @@ TEST(FoldRun, AnAllToAllOfManyIsExtendedByTheNode) {
   EXPECT_NEAR(many.nic_gb_per_s / whole.nic_gb_per_s, 1, 0.01);
 }
 
+// A power of two of nodes run, however many GPUs each has.
+TEST(FoldRun, AnAllToAllOfRacksIsExtendedFrom16) {
+  Scenario scenario = scenario_of("gb200-nvl72.yaml", 456, "alltoall", Bytes::mib(16));
+  scenario.memory_paths = {"gdr"};
+  const ResultRow row = run(scenario, {"nccl.launch=single"}, true).at(0);
+  ASSERT_EQ(row.extended.size(), 1u);
+  EXPECT_EQ(row.extended[0].from, (std::vector<std::int64_t>{16, 4}));
+}
+
 }  // namespace
 }  // namespace weft::test::models_fold_run
