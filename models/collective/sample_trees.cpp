@@ -205,7 +205,7 @@ Further Samples::by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, M
                                              std::max(parts / 4, std::int64_t{1}));
   const Bytes enough{bytes.count() / steady_parts};
   return {.by = "byte",
-          .more = {&sample, enough},
+          .more = {&sample, enough, true},
           .less = {&sample, from},
           .between = enough.as_double() - from.as_double(),
           .steps = bytes.as_double() - from.as_double()};
