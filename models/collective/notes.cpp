@@ -88,9 +88,9 @@ void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::str
           ? fmt::format("node {} is not like the others: it is one of the few nodes that run",
                         unlike.front())
           : fmt::format(
-                "nodes {}{} are not like the others: each of them, with neighbours that are "
-                "not either, or one of each kind, is among the few nodes that run, and the "
-                "longest time counts,",
+                "nodes {}{} are not like the others: each of them (or one of each kind; "
+                "where delays are set together with those that it sends to, but in "
+                "all-to-alls) is among the few nodes that run, and the longest time counts,",
                 fmt::join(named, ", "), more),
       machine.fabric().nodes()));
 }

@@ -133,7 +133,10 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (has_trees && !std::ranges::all_of(groups, has_place)) {
     return of_all_nodes(op, bytes, path, *choice);
   }
-  const bool may_run_whole = !has_trees && (op != Op::kAllToAll || slow > 1);
+  // In trees what is slow on one way to the root adds up, too, whatever is between.
+  const bool may_run_whole = has_trees ? slow > 1 && have_delays(machine_.devices().params())
+                             : op == Op::kAllToAll ? slow > 1
+                                                   : true;
   const auto transfers = [&] {
     return plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
   };

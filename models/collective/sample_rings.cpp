@@ -102,8 +102,9 @@ double Samples::hops_of_a_pace() const {
 StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   const std::uint32_t nodes = machine_.fabric().nodes();
   const auto turn = [](const UnlikeGroup& group) { return UnlikeGroup{group.front() % 2}; };
-  const std::vector<UnlikeKind> kinds =
-      unlike_kinds(machine_.devices().params(), unlike(around_a_ring(nodes)), turn);
+  std::vector<UnlikeGroup> groups = unlike(around_a_ring(nodes));
+  for (UnlikeGroup& group : groups) group = in_ring_order(std::move(group), nodes);
+  const std::vector<UnlikeKind> kinds = unlike_kinds(machine_.devices().params(), groups, turn);
   const double transfers = plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
   if (!kinds.empty() && (!are_few_unlike() || transfers < Sample::kFewTransfers)) return {};
   const bool is_ll = choice.protocol == "LL";

@@ -32,10 +32,14 @@ bool is_delay(const ParamCatalog& catalog, std::string_view key) {
   });
 }
 
-bool sets_delays(const Params& params) {
-  return std::ranges::any_of(params.of_single_nodes(), [&](const auto& set) {
-    return is_delay(params.catalog(), node_and_key(set.first).second);
-  });
+/// Nodes of which one is set by itself.
+std::set<std::uint32_t> late_nodes(const Params& params) {
+  std::set<std::uint32_t> out;
+  for (const auto& [key, value] : params.of_single_nodes()) {
+    const auto [node, of_all] = node_and_key(key);
+    if (is_delay(params.catalog(), of_all)) out.insert(node);
+  }
+  return out;
 }
 
 /// Whether a root, and how many children, in either tree.
@@ -132,17 +136,20 @@ Neighbours in_pat(std::uint32_t nodes) {
   };
 }
 
+bool have_delays(const Params& params) { return !late_nodes(params).empty(); }
+
 std::vector<UnlikeGroup> unlike_groups(const Params& params,
                                        const std::vector<std::uint32_t>& nodes,
                                        const Neighbours& neighbours) {
   std::vector<UnlikeGroup> out;
-  const bool may_add_up = nodes.size() > 1 && sets_delays(params);
+  const std::set<std::uint32_t> late = late_nodes(params);
   std::set<std::uint32_t> left(nodes.begin(), nodes.end());
   for (const std::uint32_t node : nodes) {
     if (left.erase(node) == 0) continue;
     UnlikeGroup group{node};
-    for (std::size_t i = 0; may_add_up && i < group.size(); ++i) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
       for (const std::uint32_t other : neighbours(group[i])) {
+        if (!late.contains(group[i]) && !late.contains(other)) continue;
         if (left.erase(other) > 0) group.push_back(other);
       }
     }
@@ -150,6 +157,15 @@ std::vector<UnlikeGroup> unlike_groups(const Params& params,
     out.push_back(std::move(group));
   }
   return out;
+}
+
+UnlikeGroup in_ring_order(UnlikeGroup group, std::uint32_t nodes) {
+  const auto follows_another = [&](std::uint32_t node) {
+    return std::ranges::find(group, (node + nodes - 1) % nodes) != group.end();
+  };
+  const auto first = std::ranges::find_if_not(group, follows_another);
+  if (first != group.end()) std::ranges::rotate(group, first);  // else they are all around
+  return group;
 }
 
 std::vector<UnlikeKind> unlike_kinds(
@@ -177,16 +193,12 @@ std::optional<UnlikePlaces> places_around(std::uint32_t nodes, const UnlikeGroup
                                           std::uint32_t cluster) {
   if (group.empty()) return UnlikePlaces{};
   if (2 * group.size() > nodes) return {};
-  const auto follows_another = [&](std::uint32_t node) {
-    return std::ranges::find(group, (node + cluster - 1) % cluster) != group.end();
-  };
-  const auto first = std::ranges::find_if_not(group, follows_another);
-  if (first == group.end()) return {};  // all around
-  const bool passes_the_end = first != group.begin();
+  const UnlikeGroup in_order = in_ring_order(group, cluster);
+  const bool passes_the_end = in_order.front() > in_order.back();
   if (passes_the_end && cluster % 2 == 1) return {};  // and turns with it
   UnlikePlaces out;
-  for (std::uint32_t i = 0; i < group.size(); ++i) {
-    out.emplace((*first + i) % nodes, (*first + i) % cluster);
+  for (std::uint32_t i = 0; i < in_order.size(); ++i) {
+    out.emplace((in_order.front() + i) % nodes, in_order[i]);
   }
   return out;
 }
@@ -197,10 +209,14 @@ std::optional<UnlikePlaces> places_in_chain(std::uint32_t nodes, const UnlikeGro
   const auto size = static_cast<std::uint32_t>(group.size());
   if (size + 3 > nodes) return {};
   const std::uint32_t first = group.front();
-  const bool is_at_the_end = group.back() == cluster - 1;
-  const std::uint32_t from = first < 2       ? first
-                             : is_at_the_end ? nodes - size
-                                             : (nodes - size + 1) / 2;
+  std::uint32_t from = first;  // of the first two
+  if (group.back() == cluster - 1) {
+    from = nodes - size;
+  } else if (first >= 2) {
+    from = (nodes - size + 1) / 2;
+    if (from % 2 != first % 2) from = from > 2 ? from - 1 : from + 1;
+    if (from + size >= nodes) return {};
+  }
   UnlikePlaces out;
   for (std::uint32_t i = 0; i < size; ++i) out.emplace(from + i, first + i);
   return out;

@@ -11,8 +11,8 @@
 namespace weft {
 
 /// Nodes that are not like the others (of which something is set by itself) and that stay together
-/// in a sample, as delays of two that exchange messages add up; in the order of their numbers, or
-/// around a ring. Most are one node alone.
+/// in a sample, as delays of two that exchange messages add up; in the order of their numbers. Most
+/// are one node alone.
 using UnlikeGroup = std::vector<std::uint32_t>;
 
 /// Whose numbers in the cluster nodes of a sample have, by their places there.
@@ -30,11 +30,19 @@ Neighbours in_trees(std::uint32_t nodes);
 /// In PAT: 1, 2, 4, ... nodes on and back.
 Neighbours in_pat(std::uint32_t nodes);
 
-/// Nodes that are not like the others, together where they are neighbours, in the order of their
-/// first. Each alone if nothing that is set of them is a time or a length: rates do not add up.
+/// Whether of one of the nodes a time or a length is set by itself. What else may be is taken for a
+/// rate: the lower one of two counts, they do not add up.
+bool have_delays(const Params& params);
+
+/// Nodes that are not like the others, in the order of the first of each group: neighbours are
+/// together if of one of them a time or a length is set.
 std::vector<UnlikeGroup> unlike_groups(const Params& params,
                                        const std::vector<std::uint32_t>& nodes,
                                        const Neighbours& neighbours);
+
+/// The same group in the order of a ring over so many nodes: it begins with the one that follows
+/// none of the others.
+UnlikeGroup in_ring_order(UnlikeGroup group, std::uint32_t nodes);
 
 /// Groups of whose nodes the same is set by itself, to the same values, in like places.
 struct UnlikeKind {
@@ -53,7 +61,7 @@ std::optional<UnlikePlaces> places_around(std::uint32_t nodes, const UnlikeGroup
                                           std::uint32_t cluster);
 
 /// Those of fewer nodes that are in a chain (broadcast, reduce) what a group is in the cluster's:
-/// at either end, or between. None if these are too few.
+/// at either end, or between, at the same turn. None if these are too few.
 std::optional<UnlikePlaces> places_in_chain(std::uint32_t nodes, const UnlikeGroup& group,
                                             std::uint32_t cluster);
 
