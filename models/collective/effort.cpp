@@ -110,13 +110,12 @@ double alike(const Machine& machine, const Schedule& schedule, Op op, const Choi
   return nodes * alike_nics(machine.fabric(), schedule, choice);
 }
 
-double fluid_seconds(const PlanSize& size, double launches, Algorithm algorithm, bool one_switch,
-                     double alike) {
+double fluid_seconds(const PlanSize& size, Algorithm algorithm, bool one_switch, double alike) {
   const bool is_p2p = algorithm == Algorithm::kPointToPoint;
   const double here = algorithm == Algorithm::kRing ? kOfRing : kOfTree;
   const double of_transfer = is_p2p ? kOfAllToAll : here * (one_switch ? 1 : kOnSeveralSwitches);
   const double of_connection = is_p2p ? kOfSend : kOfConnection;
-  return launches * size.transfers * of_transfer / alike + size.connections * of_connection;
+  return size.transfers * of_transfer / alike + size.connections * of_connection;
 }
 
 void PacketEffort::add(const PacketEffort& plan, double times) {

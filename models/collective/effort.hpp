@@ -11,11 +11,10 @@ namespace weft {
 /// the same, times the NICs of each where all of them do (fold()).
 double alike(const Machine& machine, const Schedule& schedule, Op op, const Choice& choice);
 
-/// How long the fluid transport takes for a plan, of which so much is alike, on one switch or on
-/// several: seconds of one core, within a factor of three or so; who shows it scales it by what
-/// this process has taken so far. `launches`: how often the plan is run at most.
-double fluid_seconds(const PlanSize& size, double launches, Algorithm algorithm, bool one_switch,
-                     double alike);
+/// How long the fluid transport takes for launches of a plan, of which so much is alike, on one
+/// switch or on several: seconds of one core, within a factor of three or so; who shows it scales
+/// it by what this process has taken so far.
+double fluid_seconds(const PlanSize& size, Algorithm algorithm, bool one_switch, double alike);
 
 /// What is refused beforehand: some minutes on one core where it folds, and some GB.
 inline constexpr double kMostTransfers = 2e8;

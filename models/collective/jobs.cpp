@@ -166,7 +166,7 @@ double rates_seconds(const Cluster& cluster, const JobPlans& jobs) {
   const double unlike = jobs.folded ? 3 : 1;
   double transfers = 0;
   for (const Plan& plan : jobs.to_run()) transfers += static_cast<double>(transfer_count(plan));
-  return 2 * fluid_seconds({unlike * transfers, 0}, 1, Algorithm::kTree,
+  return 2 * fluid_seconds({unlike * transfers, 0}, Algorithm::kTree,
                            cluster.machine.has_one_switch(), 1);
 }
 

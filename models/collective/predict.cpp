@@ -59,27 +59,6 @@ void refuse_no_choice(const Schedules& schedules, const std::vector<RowTask>& ta
   }
 }
 
-/// Of one run of a sample for a task.
-PlanSize run_size(const SampleRun& run, const Schedules& schedules, const RowTask& task) {
-  const Choice choice = schedules.at(task.path).choose(task.op, task.bytes);
-  const Schedule& here = run.sample->schedules.at(task.path);
-  return plan_size(run.sample->devices, always(choice, here), task.op, run.bytes);
-}
-
-/// Of what runs for a task: the cluster, or all that stands for it, the connections of the largest.
-PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& schedules) {
-  if (!task.stand_in.first) {
-    return plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
-  }
-  PlanSize out{};
-  for (const SampleRun& run : task.stand_in.runs()) {
-    const PlanSize one = run_size(run, schedules, task);
-    out.transfers += one.transfers;
-    out.connections = std::max(out.connections, one.connections);
-  }
-  return out;
-}
-
 /// Whether a hash lays each connection on one of equal ways, so that none that runs stands for
 /// others.
 bool is_drawn(const Ready& ready, const RowTask& task) {
@@ -111,20 +90,44 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
   return "";
 }
 
+/// All launches of one run for a task: of the cluster, or of a sample.
+PlanSize launched_size(const Ready& ready, const RowTask& task, const DeviceParams& devices,
+                       const Schedule& schedule, Bytes bytes, bool once) {
+  PlanSize out = plan_size(devices, schedule, task.op, bytes);
+  if (!once) out.transfers *= launches_of(ready, task, most_of_chain(out.transfers));
+  return out;
+}
+
+/// Of all that runs for a task, the connections of the largest.
+PlanSize size_of(const Ready& ready, const RowTask& task) {
+  const Schedule& cluster = ready.schedules.at(task.path);
+  if (!task.stand_in.first) {
+    return launched_size(ready, task, ready.machine.devices(), cluster, task.bytes, false);
+  }
+  const Choice choice = cluster.choose(task.op, task.bytes);
+  PlanSize out{};
+  for (const SampleRun& run : task.stand_in.runs()) {
+    const Schedule schedule = always(choice, run.sample->schedules.at(task.path));
+    const PlanSize one =
+        launched_size(ready, task, run.sample->devices, schedule, run.bytes, run.once);
+    out.transfers += one.transfers;
+    out.connections = std::max(out.connections, one.connections);
+  }
+  return out;
+}
+
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. What folding saves is not counted.
 void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   const Fabric& fabric = ready.machine.fabric();
   for (const RowTask& task : tasks) {
-    const PlanSize size = size_of(task, ready.machine, ready.schedules);
-    const double transfers =
-        size.transfers * launches_of(ready, task, most_of_chain(size.transfers));
-    const bool long_run = transfers > kMostTransfers;
+    const PlanSize size = size_of(ready, task);
+    const bool long_run = size.transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw TooLarge(fmt::format(
         "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or "
         "sizes{}{}",
-        fabric.spec().file, long_run ? transfers : size.connections,
+        fabric.spec().file, long_run ? size.transfers : size.connections,
         long_run ? "transfers" : "connections", op_name(task.op), format_size(task.bytes),
         fabric.count(DeviceKind::kGpu) * fabric.nodes(),
         long_run ? kMostTransfers : kMostConnections,
@@ -133,15 +136,14 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   }
 }
 
-/// How long one run for a task takes: of the cluster, or of a sample.
+/// How long one run for a task takes.
 double run_seconds(const Ready& ready, const RowTask& task, const Machine& machine,
                    const Schedule& schedule, Bytes bytes, bool once = false) {
   const Choice choice = schedule.choose(task.op, bytes);
-  const PlanSize size = plan_size(machine.devices(), schedule, task.op, bytes);
-  const double launches = once ? 1 : launches_of(ready, task, most_of_chain(size.transfers));
+  const PlanSize size = launched_size(ready, task, machine.devices(), schedule, bytes, once);
   const double of_each =
       runs_every_rank(ready, task) ? 1 : alike(machine, schedule, task.op, choice);
-  return fluid_seconds(size, launches, choice.algorithm, machine.has_one_switch(), of_each);
+  return fluid_seconds(size, choice.algorithm, machine.has_one_switch(), of_each);
 }
 
 /// How long the tasks take, in their order: what several need is the first one's.

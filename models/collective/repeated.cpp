@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "sim/base/error.hpp"
-#include "sim/base/random.hpp"
 
 namespace weft {
 namespace {
@@ -70,13 +69,6 @@ void add(RunOutcome& to, CauseTable& causes, const char* what, Duration time) {
   to.causes.insert(less, {causes.intern({what, ""}), time});
 }
 
-RunOutcome no_faster_than_the_host(const Launches& launches, RunOutcome one, CauseTable& causes) {
-  if (launches.kind == Launches::Kind::kBackToBack && launches.host > one.time) {
-    add(one, causes, "host launches", launches.host - one.time);
-  }
-  return one;
-}
-
 /// How many launches of a chain are run at once at most, what they take together being no
 /// more than `of_all`.
 std::uint32_t most_within(double of_each, double of_all) {
@@ -97,34 +89,20 @@ Launches::Launches(const Params& params)
       host{params.duration("nccl.host_launch") *
            std::llround(params.number("nccl.gpus_per_thread"))} {}
 
-std::uint64_t Launches::digest() const {
-  return combined(static_cast<std::uint64_t>(kind),
-                  combined(static_cast<std::uint64_t>(wait.count_ps()),
-                           static_cast<std::uint64_t>(host.count_ps())));
-}
-
-RunOutcome waited_for(const Launches& launches, RunOutcome alone, CauseTable& causes) {
-  add(alone, causes, "host waits and launches again", launches.wait);
-  return alone;
-}
-
-RunOutcome told_by_lap(const Launches& launches, std::uint32_t before, RunOutcome run,
-                       CauseTable& causes) {
+RunOutcome told_by_lap(std::uint32_t before, RunOutcome run) {
   const Duration lap = run.lap;
-  return no_faster_than_the_host(launches, last_of(before, lap, std::move(run)), causes);
+  return last_of(before, lap, std::move(run));
 }
 
-RunOutcome told_by_one(const Launches& launches, RunOutcome alone,
-                       const std::function<RunOutcome()>& run_twice, CauseTable& causes) {
+RunOutcome told_by_one(RunOutcome alone, const std::function<RunOutcome()>& run_twice) {
   const Duration lap = alone.time;
   if (!ends_together(alone)) alone = last_of(1, lap, run_twice());
   alone.lap = lap;
-  return no_faster_than_the_host(launches, std::move(alone), causes);
+  return alone;
 }
 
-RunOutcome told_by_twice_as_many(const Launches& launches,
-                                 const std::function<RunOutcome(std::uint32_t)>& run_times,
-                                 std::uint32_t most, CauseTable& causes) {
+RunOutcome told_by_twice_as_many(const std::function<RunOutcome(std::uint32_t)>& run_times,
+                                 std::uint32_t most) {
   constexpr double kSettled = 0.03;      // of what one adds
   constexpr double kShortWay = 1.0 / 8;  // of a launch, which is the way through all ranks
   std::uint32_t n = 2;
@@ -143,7 +121,21 @@ RunOutcome told_by_twice_as_many(const Launches& launches,
   Duration named;
   for (const auto& [cause, time] : all.causes) named += time;
   scale_causes(all, named);
-  return no_faster_than_the_host(launches, std::move(all), causes);
+  return all;
+}
+
+RunOutcome with_the_host(const Launches& launches, RunOutcome one, CauseTable& causes) {
+  switch (launches.kind) {
+    case Launches::Kind::kSingle:
+      add(one, causes, "host waits and launches again", launches.wait);
+      break;
+    case Launches::Kind::kBackToBack:
+      if (launches.host > one.time) add(one, causes, "host launches", launches.host - one.time);
+      break;
+    case Launches::Kind::kGraph:
+      break;
+  }
+  return one;
 }
 
 std::uint32_t most_of_chain(double transfers) {

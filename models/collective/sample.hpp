@@ -42,9 +42,9 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// A node's programs only take the steps of as many ranks as the cluster has. So they do in an
 /// all-to-all, whose rounds are the same for every node: what a node sends to so many others, each
 /// so many nodes away, it sends here to the few that there are. Both are exact but for the order of
-/// what happens at one instant. Beyond kMostRingRanks and kMostAllToAll they stand for fewer
-/// nodes, which move as much for each, and the time is extended: each further node adds its steps
-/// or its round.
+/// what happens at one instant. Beyond kMostRingRanks or kMostRingTransfers, and kMostAllToAll,
+/// they stand for fewer nodes, which move as much for each, and the time is extended: each further
+/// node adds its steps or its round.
 ///
 /// Over an odd number of nodes one hop of the ring is out of turn. It counts for one of so many,
 /// and the sample has none such: an extension, though most times are the same.
@@ -78,9 +78,9 @@ struct Sample {
   static constexpr std::uint32_t kOfAllToAlls = 2;  ///< nodes
   /// Nodes: a multiple of what a ring repeats itself by, not of a power of two of PAT's.
   static constexpr std::uint32_t kOfPat = 6;
-  /// Ranks whose ring the sample runs step by step, if what differs has no more transfers than
+  /// Ranks whose ring the sample runs step by step.
   static constexpr std::size_t kMostRingRanks = 4096;
-  /// these, a second's. Of more ranks: transfers of nodes that differ. Host-staged as many as of
+  /// Transfers, of what differs, that it runs at most: a second's. Host-staged as many as of
   /// kMostRingRanks: such rings may settle after thousands of steps only (see the page).
   static constexpr double kMostRingTransfers = 1e6;
   /// Ranks of PAT, likewise.
@@ -92,7 +92,7 @@ struct Sample {
   static constexpr std::uint32_t kLeastOfTrees = 4;  ///< NCCL has larger chunks for fewer
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
-  static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, over several switches
+  static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, and on one switch
   /// Nodes that are not like the others, each of which is in samples of its own: delays of many add
   /// up.
   static constexpr std::size_t kMostUnlike = 8;
@@ -102,9 +102,9 @@ struct Sample {
   /// Nodes beyond which an all-to-all's time may be extended by the node, however many GPUs each
   /// has.
   static constexpr std::uint32_t kLeastExtended = 32;
-  /// Ranks beyond which a ring's may: those of four nodes at least, as half of them and a quarter
-  /// run. Each step of all ranks takes as long as the next one, once all of a node have waited for
-  /// its hop to the next one.
+  /// Ranks beyond which a ring's may, which are those of four nodes at least. Each step of all
+  /// ranks takes as long as the next one, once all of a node have waited for its hop to the next
+  /// one.
   static constexpr std::size_t kLeastRingRanks = 256;
   /// Kinds of such nodes where all run with a part of the bytes: each has a sample beside.
   static constexpr std::size_t kMostUnlikeKinds = 64;

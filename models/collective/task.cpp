@@ -40,7 +40,7 @@ Launched launched_as(Op op, Algorithm algorithm, const Machine& machine) {
 
 /// How often a plan is run for that.
 struct Repeats {
-  Launches launches;
+  bool once;  ///< with none before or behind it; else as many as tell one of many
   Launched as;
   std::uint32_t most{0};  ///< at once, of a chain
 };
@@ -52,12 +52,14 @@ class RowRunner {
   RowRunner(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn)
       : ready_{ready}, task_{task}, has_drawn_{has_drawn} {}
 
+  /// Of one launch, without what the host adds (with_the_host).
   PlanRun run(const Machine& machine, const Schedule& schedule, Bytes bytes,
               bool once = false) const {
     const Plan plan = plan_of(machine, schedule, bytes);
     const PredictOptions& options = ready_.options;
     const bool is_fluid = options.fidelity == Fidelity::kFluid;
-    Repeats repeats{once ? Launches::once() : Launches(machine.devices().params()),
+    const Launches launches(machine.devices().params());
+    Repeats repeats{once || launches.kind == Launches::Kind::kSingle,
                     launched_as(task_.op, schedule.choose(task_.op, bytes).algorithm, machine)};
     if (repeats.as == Launched::kAsChain) {
       repeats.most =
@@ -75,7 +77,7 @@ class RowRunner {
       return with_causes_met(run_folding(machine, plan, footprints, repeats));
     };
     if (!options.shared || options.link_use) return run();  // links are told by this fabric's names
-    return options.shared->of({run_key(machine, plan, footprints), repeats.launches.digest()}, run);
+    return options.shared->of({run_key(machine, plan, footprints), repeats.once}, run);
   }
 
   /// A sample's, run by the first row that asks: with what is chosen for the row's own bytes.
@@ -112,25 +114,20 @@ class RowRunner {
     return run;
   }
 
-  /// One launch as the host launches it again and again; links of one launch.
+  /// One launch of many behind each other, or one alone; links of one launch.
   RunOutcome repeat(const Repeats& repeats, const Plan& plan, PlanRun& out,
                     const std::function<RunOutcome(const Plan&, LinkTimes*)>& run) const {
-    const auto& [launches, as, most] = repeats;
     LinkTimes* const links = ready_.options.link_use ? &out.link_times : nullptr;
-    if (launches.kind == Launches::Kind::kOnce) return run(plan, links);
-    if (launches.kind == Launches::Kind::kSingle) {
-      return waited_for(launches, run(plan, links), out.causes);
-    }
-    if (as == Launched::kAloneToo) {
-      const auto run_twice = [&] { return run(launched(plan, 2), nullptr); };
-      return told_by_one(launches, run(plan, links), run_twice, out.causes);
+    if (repeats.once) return run(plan, links);
+    if (repeats.as == Launched::kAloneToo) {
+      return told_by_one(run(plan, links), [&] { return run(launched(plan, 2), nullptr); });
     }
     const auto run_times = [&](std::uint32_t times) {
       return run(launched(plan, times), times == 2 ? links : nullptr);
     };
-    RunOutcome outcome = as == Launched::kAsChain
-                             ? told_by_twice_as_many(launches, run_times, most, out.causes)
-                             : told_by_lap(launches, 1, run_times(2), out.causes);
+    RunOutcome outcome = repeats.as == Launched::kAsChain
+                             ? told_by_twice_as_many(run_times, repeats.most)
+                             : told_by_lap(1, run_times(2));
     for (auto& [link, busy_s] : out.link_times) busy_s /= 2;
     return outcome;
   }
@@ -189,20 +186,18 @@ class RowRunner {
     const auto run_times = [&](std::uint32_t times, std::uint32_t lap) {
       return std::move(run(launched(plan, times, lap), nullptr).outcomes.front());
     };
-    const Launches& launches = repeats.launches;
     const bool is_chain = repeats.as == Launched::kAsChain;
-    if (launches.kind == Launches::Kind::kSingle) {
-      out.outcome = waited_for(launches, std::move(one), out.causes);
+    if (repeats.once) {
+      out.outcome = std::move(one);
     } else if (alone.has_drawn) {
       // Two runs that drew are two samples: what one takes longer says nothing of further launches.
       const std::uint32_t before = is_chain ? 2 : 1;
-      out.outcome = told_by_lap(launches, before, run_times(2 * before, before), out.causes);
+      out.outcome = told_by_lap(before, run_times(2 * before, before));
     } else if (is_chain) {
       const auto run_many = [&](std::uint32_t times) { return run_times(times, 1); };
-      out.outcome = told_by_twice_as_many(launches, run_many, repeats.most, out.causes);
+      out.outcome = told_by_twice_as_many(run_many, repeats.most);
     } else {
-      out.outcome = told_by_one(
-          launches, std::move(one), [&] { return run_times(2, 1); }, out.causes);
+      out.outcome = told_by_one(std::move(one), [&] { return run_times(2, 1); });
     }
     return out;
   }
@@ -419,6 +414,8 @@ ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& h
   ResultRow row;
   PlanRun run = task.stand_in.first ? run_in_place(task.stand_in, runner, row)
                                     : runner.run(ready.machine, schedule, task.bytes);
+  const Launches launches(ready.machine.devices().params());
+  run.outcome = with_the_host(launches, std::move(run.outcome), run.causes);
   const Fabric& fabric = ready.machine.fabric();
   const double seconds = run.outcome.time.as_s();
   row.op = run.op;

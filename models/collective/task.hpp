@@ -79,7 +79,7 @@ using SampleRuns = RunsByKey<SampleRunKey>;
 SampleRunKey key_of(const SampleRun& run, const RowTask& task, const Choice& choice);
 
 /// Runs that several predictions share, by all that decides them.
-class SharedRuns : public RunsByKey<std::pair<RunKey, std::uint64_t>> {};
+class SharedRuns : public RunsByKey<std::pair<RunKey, bool>> {};
 
 /// What all threads share.
 struct Ready {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -95,8 +96,6 @@ TEST(Launches, TheNextOneWaitsForTheProxiesOfThisOne) {
 // Two launches of 30, the first of which ended at 20 there; one alone takes 25 and its first
 // block 10.
 TEST(Launches, WhatTheSecondAddsCounts) {
-  const MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.launch=graph"});
-  const Launches launches(m.machine().devices().params());
   CauseTable causes;
   RunOutcome both;
   both.time = Duration::ns(30);
@@ -114,26 +113,68 @@ TEST(Launches, WhatTheSecondAddsCounts) {
     EXPECT_EQ(named, out.time);
     return out.time;
   };
-  EXPECT_EQ(counted(told_by_lap(launches, 1, both, causes)), Duration::ns(10));
+  EXPECT_EQ(counted(told_by_lap(1, both)), Duration::ns(10));
   RunOutcome alone = both;
   alone.time = alone.last_end = Duration::ns(25);
   alone.causes.front().second = Duration::ns(15);
   alone.first_end = Duration::ns(10);
-  EXPECT_EQ(counted(told_by_one(launches, alone, run, causes)), Duration::ns(5));
-  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(counted(told_by_one(alone, run)), Duration::ns(5));
+  EXPECT_EQ(told_by_one(alone, run).lap, Duration::ns(25)) << "the one alone";
+  EXPECT_EQ(runs, 2);
   alone.first_end = Duration::ns(25);  // all blocks end together
-  EXPECT_EQ(counted(told_by_one(launches, alone, run, causes)), Duration::ns(25));
-  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(counted(told_by_one(alone, run)), Duration::ns(25));
+  EXPECT_EQ(told_by_one(alone, run).lap, Duration::ns(25));
+  EXPECT_EQ(runs, 2);
   both.lap = both.time;
-  EXPECT_THROW(told_by_lap(launches, 1, both, causes), InputError);
-  EXPECT_EQ(counted(waited_for(launches, alone, causes)), Duration::ns(25) + launches.wait);
+  EXPECT_THROW(told_by_lap(1, both), InputError);
+  const auto launched_as = [&](const char* how) {
+    MachineUnderTest m("hgx-h100-8nic.yaml", {std::string("nccl.launch=") + how,
+                                              "nccl.host_wait=7 ns", "nccl.host_launch=40 ns"});
+    return counted(with_the_host(Launches(m.machine().devices().params()), alone, causes));
+  };
+  EXPECT_EQ(launched_as("single"), Duration::ns(25 + 7));
+  EXPECT_EQ(launched_as("back-to-back"), Duration::ns(40));
+  EXPECT_EQ(launched_as("graph"), Duration::ns(25));
+}
+
+// What the host takes is of the cluster's launch, not of each of the samples': beside a time that
+// is extended by the byte, the level or the node it counts once, or not at all.
+TEST(Launches, TheHostLaunchesTheClusterNotItsSamples) {
+  for (const auto& [topology, nodes, op, algo, channels] :
+       {std::tuple{"topologies/hgx-h100-8nic.yaml", 128U, "allreduce", "nccl.algo=Tree",
+                   "nccl.channels=2"},
+        std::tuple{"topologies/gb200-nvl72.yaml", 8U, "allgather", "nccl.algo=Ring",
+                   "nccl.channels=32"}}) {
+    const auto shared = make_shared_runs();
+    const auto with = [&](std::vector<std::string> settings) {
+      for (const char* also : {algo, channels, "nccl.gpus_per_thread=4"}) {
+        settings.emplace_back(also);
+      }
+      return predict_one("gdr", Bytes::mib(8), settings, topology, nodes, op, Fidelity::kFluid,
+                         shared);
+    };
+    const auto share_of = [](const ResultRow& row, const std::string& kind) {
+      double out = 0;
+      for (const CauseShare& cause : row.limited_by) out += cause.cause == kind ? cause.share : 0;
+      return out;
+    };
+    const ResultRow row = with({"nccl.launch=graph"});
+    ASSERT_FALSE(row.extended.empty()) << algo;
+    const auto by_a_host = [&](double share) {  // of the time, for four GPUs
+      return with({"nccl.host_launch=" + std::to_string(share * row.time_us / 4) + " us"});
+    };
+    EXPECT_EQ(by_a_host(0.9).time_us, row.time_us) << algo;
+    EXPECT_NEAR(by_a_host(1.5).time_us, 1.5 * row.time_us, 1e-4 * row.time_us) << algo;
+    EXPECT_NEAR(share_of(by_a_host(1.5), "host launches"), 1 / 3.0, 1e-3) << algo;
+    const ResultRow alone = with({"nccl.launch=single", "nccl.host_wait=100 us"});
+    EXPECT_NEAR(share_of(alone, "host waits and launches again"), 100 / alone.time_us, 1e-3)
+        << algo;
+  }
 }
 
 // What further launches of a chain add counts, whatever the first one's way is, as soon as twice as
 // many add as much.
 TEST(Launches, OfAChainTheLastHalfCounts) {
-  const MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.launch=graph"});
-  const Launches launches(m.machine().devices().params());
   CauseTable causes;
   const CauseId a = causes.intern({"a", ""});
   const CauseId b = causes.intern({"b", ""});
@@ -148,7 +189,7 @@ TEST(Launches, OfAChainTheLastHalfCounts) {
                     {b, Duration::from_ns(takes_ns.at(times) * 0.25)}};
       return out;
     };
-    const RunOutcome one = told_by_twice_as_many(launches, run, most, causes);
+    const RunOutcome one = told_by_twice_as_many(run, most);
     EXPECT_EQ(one.causes.at(0).second + one.causes.at(1).second, one.time);
     EXPECT_NEAR(one.causes.at(0).second.as_s(), 0.75 * one.time.as_s(), 1e-12);
     return one.time.as_ns();
