@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -25,46 +24,6 @@ constexpr double kOfAllToAll = 15e-6;     // 4 on 8 nodes, 22 on 2 in the place 
 constexpr double kOnSeveralSwitches = 3;  // times as much: drawn rings 9, drawn trees 16, PAT 10
 constexpr double kOfConnection = 1e-6;    // made and folded
 constexpr double kOfSend = 1e-5;          // a connection of an all-to-all
-
-/// Whether a rank of the first node has edges to other nodes.
-bool leaves_node(const TreeRank& rank, std::size_t gpus) {
-  const auto is_outside = [gpus](std::uint32_t other) {
-    return other != TreeRank::kNone && other >= gpus;
-  };
-  return is_outside(rank.up) || std::ranges::any_of(rank.down, is_outside);
-}
-
-/// NICs by which the operation leaves a node: their number if these are all that it has, as then
-/// their GPUs take turns at what each does in a channel; else 1. Of NVLS its heads.
-double alike_nics(const Fabric& fabric, const Schedule& schedule, const Choice& choice) {
-  std::size_t all = 0;
-  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-    if (fabric.wire_link(fabric.device(0, DeviceKind::kNic, n))) ++all;
-  }
-  if (choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree) {
-    return std::max<double>(1, static_cast<double>(schedule.nvls.places.size()));
-  }
-  std::set<std::size_t> used;
-  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
-  const auto add_trees = [&](const std::vector<Tree>& trees) {
-    for (std::size_t t = 0; t < std::min<std::size_t>(trees.size(), choice.channels); ++t) {
-      for (std::size_t g = 0; g < std::min(gpus, trees[t].size()); ++g) {
-        if (leaves_node(trees[t][g], gpus)) used.insert(trees[t][g].nic);
-      }
-    }
-  };
-  if (choice.algorithm == Algorithm::kPointToPoint) {
-    for (const auto& of_gpu : schedule.p2p_nics) used.insert(of_gpu.begin(), of_gpu.end());
-  } else if (choice.algorithm == Algorithm::kRing) {
-    for (std::size_t c = 0; c < std::min<std::size_t>(schedule.rings.size(), choice.channels);
-         ++c) {
-      if (!schedule.rings[c].entry_nic.empty()) used.insert(schedule.rings[c].entry_nic.front());
-    }
-  } else if (choice.algorithm == Algorithm::kTree) {
-    add_trees(schedule.trees);
-  }
-  return all == 0 || used.size() < all ? 1 : static_cast<double>(all);
-}
 
 bool is_answered(const Scenario& scenario, const TopologySpec& topology, PredictOptions options,
                  const Predictor& predictor, const ParamCatalog& catalog) {
@@ -94,21 +53,6 @@ std::string text_of(const PacketEffort& effort) {
 }
 
 }  // namespace
-
-double alike(const Machine& machine, const Schedule& schedule, Op op, const Choice& choice) {
-  if (machine.has_unlike_nodes() || machine.has_emulated_nics()) return 1;
-  // Each node of a tree or a chain has a place of its own (two are the same in either of two
-  // trees), over several switches each of PAT's messages a way of its own, and a ring over an odd
-  // number of nodes one hop out of turn.
-  const std::uint32_t all = machine.fabric().nodes();
-  const Algorithm algorithm = choice.algorithm;
-  const bool is_tree = algorithm == Algorithm::kTree || algorithm == Algorithm::kNvlsTree;
-  const bool nodes_differ = (is_tree && all > 2) || is_chain(op) ||
-                            (algorithm == Algorithm::kPat && !machine.has_one_switch()) ||
-                            (algorithm == Algorithm::kRing && all % 2 == 1);
-  const double nodes = nodes_differ ? 1 : all;
-  return nodes * alike_nics(machine.fabric(), schedule, choice);
-}
 
 double fluid_seconds(const PlanSize& size, Algorithm algorithm, bool one_switch, double alike) {
   const bool is_p2p = algorithm == Algorithm::kPointToPoint;

@@ -7,10 +7,6 @@
 
 namespace weft {
 
-/// How many times as many ranks a plan has as are simulated of it, about: its nodes where all do
-/// the same, times the NICs of each where all of them do (fold()).
-double alike(const Machine& machine, const Schedule& schedule, Op op, const Choice& choice);
-
 /// How long the fluid transport takes for launches of a plan, of which so much is alike, on one
 /// switch or on several: seconds of one core, within a factor of three or so; who shows it scales
 /// it by what this process has taken so far.
@@ -47,7 +43,8 @@ std::string of_one_core(double seconds);
 
 /// After a TooLarge: what of the same question would be answered, such as "--set nodes=64 would be
 /// answered"; found by asking `predictor`, with fewer and fewer nodes (of a step numbers that it
-/// splits over) and sizes, and a step with its load spread, or on rings. "" if nothing would.
+/// splits over) and sizes, and a step with its load spread, or on rings; of jobs with each one's
+/// first nodes or smaller sizes. "" if nothing would.
 std::string smaller_question(const Scenario& scenario, const TopologySpec& topology,
                              const PredictOptions& options, const Predictor& predictor,
                              const ParamCatalog& catalog);

@@ -23,6 +23,7 @@
 #include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/settled.hpp"
+#include "models/collective/symmetry.hpp"
 #include "models/collective/task.hpp"
 #include "models/collective/unused.hpp"
 #include "models/collective/verdict.hpp"
@@ -184,9 +185,9 @@ void tell_long(const Ready& ready, const std::vector<RowTask>& tasks) {
         fmt::format("about {}: every rank is simulated (--unfolded)", of_one_core(seconds)));
   }
   tell(fmt::format(
-      "about {}: every rank is simulated, as a hash lays each connection on one of equal ways "
-      "(wire.routing=ecmp); with wire.routing=spread, which lays all alike, some stand for many",
-      of_one_core(seconds)));
+      "about {}: every rank is simulated, as {}; with wire.routing=spread, which lays all alike, "
+      "some stand for many",
+      of_one_core(seconds), kDrawnByHash));
 }
 
 /// Says how long the packets of a run will take, or refuses what takes too long.
@@ -239,11 +240,22 @@ std::size_t place_of(std::size_t i, std::size_t tasks, unsigned threads) {
   return i % 2 == 0 ? i / 2 : tasks - 1 - i / 2;
 }
 
+/// Whether all of the cluster's nodes are simulated for a task, though they might fold.
+bool runs_all_nodes(const Ready& ready, const RowTask& task) {
+  const PredictOptions& options = ready.options;
+  if (options.fidelity != Fidelity::kFluid || !options.folds) return false;
+  const std::vector<SampleRun> runs = task.stand_in.runs();
+  return task.bytes != options.timeline_of && std::ranges::all_of(runs, [&](const SampleRun& run) {
+           return run.sample->fabric.nodes() == ready.machine.fabric().nodes();
+         });
+}
+
 /// Runs the tasks on threads, until it is stopped; rows in the tasks' order. `has_drawn` becomes
 /// true if a run depended on the seed.
 void run_tasks(const Ready& ready, const std::vector<RowTask>& tasks, std::atomic<bool>& has_drawn,
                RunResult& result) {
-  std::vector<std::optional<ResultRow>> rows(tasks.size());
+  std::vector<std::optional<TaskRun>> rows(tasks.size());
+  std::vector<SimulatedWhole> whole;
   Telling telling(ready, tasks);
   const unsigned threads = threads_each(1, ready.options.threads);
   parallel_for(tasks.size(), threads, [&](std::size_t i) {
@@ -258,13 +270,18 @@ void run_tasks(const Ready& ready, const std::vector<RowTask>& tasks, std::atomi
   });
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (rows[i]) {
-      result.rows.push_back(std::move(*rows[i]));
+      if (runs_all_nodes(ready, tasks[i])) {
+        const PlanSize size = size_of(tasks[i], ready.machine, ready.schedules);
+        whole.push_back({tasks[i], rows[i]->alike, size.transfers / rows[i]->alike});
+      }
+      result.rows.push_back(std::move(rows[i]->row));
     } else {
       result.not_run.push_back({std::string(op_name(tasks[i].op)), tasks[i].bytes.count(),
                                 std::string(memory_path_name(tasks[i].path))});
     }
   }
   if (result.rows.empty()) throw Stopped("stopped before any row was finished");
+  add_symmetry_notes(ready.machine, ready.schedules, whole, result.notes);
 }
 
 }  // namespace

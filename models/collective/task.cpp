@@ -145,6 +145,8 @@ class RowRunner {
                         options.stop, links);
     };
     out.outcome = repeat(repeats, folded->plan, out, run);
+    out.alike = static_cast<double>(transfer_count(plan)) /
+                static_cast<double>(std::max<std::uint64_t>(transfer_count(folded->plan), 1));
     return out;
   }
 
@@ -408,7 +410,7 @@ void set_most(ResultRow& row, const Machine& machine) {
 
 }  // namespace
 
-ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn) {
+TaskRun run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn) {
   const RowRunner runner(ready, task, has_drawn);
   const Schedule& schedule = ready.schedules.at(task.path);
   ResultRow row;
@@ -439,7 +441,7 @@ ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& h
   for (auto& [link, busy_s] : run.link_times) {
     row.link_use.emplace_back(std::move(link), busy_s / seconds);
   }
-  return row;
+  return {std::move(row), run.alike};
 }
 
 }  // namespace weft

@@ -38,6 +38,7 @@ struct PlanRun {
   Bytes by_a_nic;  ///< most_sent_by_a_nic()
   RunOutcome outcome{};
   CauseTable causes{};
+  double alike{1};         ///< transfers of the plan that each simulated one stands for, on average
   LinkTimes link_times{};  ///< of one launch, in seconds; none unless PredictOptions::link_use
   std::optional<Probes> probes{};
   std::shared_ptr<Timeline> timeline{};
@@ -93,7 +94,12 @@ struct Ready {
 /// `most` at once.
 double launches_of(const Ready& ready, const RowTask& task, std::uint32_t most);
 
+/// A row, and how many transfers of what ran each simulated one stands for, on average.
+struct TaskRun {
+  ResultRow row;
+  double alike;
+};
 /// Runs a task; `has_drawn` becomes true if that depended on the seed. Throws Stopped.
-ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn);
+TaskRun run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn);
 
 }  // namespace weft
