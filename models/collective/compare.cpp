@@ -349,9 +349,7 @@ void predict_groups(const std::vector<Group>& groups, std::vector<Setup>& setups
   for (const Group& group : groups) rows.push_back(group.size());
   JointProgress progress(rows, options.on_progress);
   parallel_for(groups.size(), options.threads, [&](std::size_t i) {
-    setups[i].options.on_progress = [&progress, i](const RunProgress& p) {
-      progress.is_at(i, p.rows_done, p.work_done / p.work);
-    };
+    setups[i].options.on_progress = [&progress, i](const RunProgress& p) { progress.is_at(i, p); };
     try {
       if (options.stop != nullptr) options.stop->check();
       predict_group(groups[i], setups[i], gathered);

@@ -1,6 +1,7 @@
 #include "models/collective/effort.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <numeric>
 
@@ -45,6 +46,39 @@ std::uint32_t unit_of_nodes(const StepSpec& step, const TopologySpec& settled) {
   const auto gpus =
       static_cast<std::uint32_t>(Fabric(settled, settled.nodes).count(DeviceKind::kGpu));
   return of_a_copy / std::gcd(of_a_copy, gpus);
+}
+
+/// Of jobs that are too large: each on its first nodes alone, as many as are answered; where none
+/// are, each with less to move. "" if that is not answered either. From few nodes on, as what is
+/// refused takes longest to find out.
+std::string smaller_jobs(const Scenario& scenario, const TopologySpec& topology,
+                         const PredictOptions& options, const Predictor& predictor,
+                         const ParamCatalog& catalog) {
+  const auto answers = [&](const auto& changed) {
+    Scenario smaller = scenario;
+    for (ScenarioJob& job : smaller.jobs) changed(job);
+    return is_answered(smaller, topology, options, predictor, catalog);
+  };
+  std::size_t most = 0;  // nodes of a job
+  for (const ScenarioJob& job : scenario.jobs) most = std::max(most, job.nodes.size());
+  std::size_t answered = 0;
+  for (std::size_t parts = std::bit_floor(most) / 2; parts > 1; parts /= 2) {
+    const bool is_answer = answers([&](ScenarioJob& job) {
+      job.nodes.resize(std::max<std::size_t>(job.nodes.size() / parts, 1));
+    });
+    if (!is_answer && answered > 0) break;
+    if (is_answer) answered = parts;
+  }
+  if (answered > 0) {
+    return fmt::format("each job on the first 1/{} of its nodes would be answered", answered);
+  }
+  for (const int parts : {16, 256, 4096}) {
+    const bool is_answer = answers([&](ScenarioJob& job) {
+      job.size = Bytes{std::max<std::int64_t>(job.size.count() / parts, 1)};
+    });
+    if (is_answer) return fmt::format("1/{} of each job's size would be answered", parts);
+  }
+  return "";
 }
 
 std::string text_of(const PacketEffort& effort) {
@@ -102,6 +136,9 @@ std::string of_one_core(double seconds) {
 std::string smaller_question(const Scenario& scenario, const TopologySpec& topology,
                              const PredictOptions& options, const Predictor& predictor,
                              const ParamCatalog& catalog) {
+  if (!scenario.jobs.empty()) {
+    return smaller_jobs(scenario, topology, options, predictor, catalog);
+  }
   std::string out;
   const auto add = [&out](const std::string& question) {
     out += (out.empty() ? "" : "or ") + question + " ";

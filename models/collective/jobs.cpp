@@ -15,6 +15,7 @@
 #include "models/collective/effort.hpp"
 #include "models/collective/nic_load.hpp"
 #include "models/collective/notes.hpp"
+#include "models/collective/separate_jobs.hpp"
 #include "models/collective/settled.hpp"
 #include "models/collective/unused.hpp"
 #include "models/collective/verdict.hpp"
@@ -518,12 +519,12 @@ std::vector<std::string> job_verdict(const std::vector<ResultRow>& rows) {
 
 }  // namespace
 
-RunResult predict_jobs(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
-                       const ParamCatalog& catalog) {
+RunResult predict_jobs(const Scenario& scenario, const TopologySpec& spec,
+                       const PredictOptions& options, const ParamCatalog& catalog) {
   const PartLibrary parts(catalog);
   Params params(catalog);
   RunResult result;
-  Settled asked = settle(scenario, std::move(spec), options, params);
+  Settled asked = settle(scenario, spec, options, params);
   result.provenance = std::move(asked.provenance);
   result.notes = asked.env.notes;
   result.notes.insert(result.notes.end(), asked.spec.notes.begin(), asked.spec.notes.end());
@@ -537,8 +538,13 @@ RunResult predict_jobs(const Scenario& scenario, TopologySpec spec, const Predic
   const bool on_packets = options.fidelity == Fidelity::kPacket;
   if (!on_packets) refuse_faults(cluster.machine);
   add_job_notes(asked.env, asked.settings, cluster, options.fidelity, result.notes);
-  const bool has_drawn =
-      run_paths(cluster, scenario, parts, asked.env, asked.version, options, result);
+  bool has_drawn = false;
+  try {
+    has_drawn = run_paths(cluster, scenario, parts, asked.env, asked.version, options, result);
+  } catch (const TooLarge&) {
+    if (on_packets || !are_separate(cluster.machine, scenario.jobs)) throw;
+    predict_separately(scenario, spec, options, catalog, result);
+  }
   add_seed_note(asked.settings,
                 on_packets ? has_drawn : cluster.machine.routing().decides(cluster.fabric),
                 result.notes);

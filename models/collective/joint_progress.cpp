@@ -15,7 +15,7 @@ JointProgress::JointProgress(const std::vector<std::size_t>& rows,
 }
 
 void JointProgress::is_at(std::size_t prediction, std::size_t rows_done, double share) {
-  if (!hears_) return;
+  if (!hears_ || all_.rows == 0) return;
   const std::lock_guard lock(mutex_);
   Of& of = predictions_[prediction];
   all_.rows_done += rows_done - std::exchange(of.done, rows_done);

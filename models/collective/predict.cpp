@@ -520,7 +520,7 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
                   const ParamCatalog& catalog) {
   if (!scenario.jobs.empty()) {
     if (options.timeline_of) throw InputError(scenario.file + ": of jobs no timeline is kept");
-    return predict_jobs(scenario, std::move(spec), options, catalog);
+    return predict_jobs(scenario, spec, options, catalog);
   }
   if (scenario.step || scenario.chakra) {
     throw InputError(scenario.step ? scenario.step->place : scenario.chakra->place,

@@ -9,8 +9,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/collective/effort.hpp"
+#include "models/collective/separate_jobs.hpp"
 #include "sim/base/stop.hpp"
 #include "sim/report/csv_report.hpp"
+#include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"
 
 namespace weft::test::models_jobs {
@@ -164,6 +167,112 @@ memory_paths: [gdr]
       EXPECT_THAT(*said, HasSubstr("32 launches of b take"));
     }
   }
+}
+
+bool separate(const std::vector<std::string>& settings,
+              const std::vector<std::vector<std::uint32_t>>& nodes) {
+  const MachineUnderTest under("hgx-h100-8nic.yaml", settings, 16);
+  std::vector<ScenarioJob> jobs;
+  for (const auto& of_one : nodes) {
+    jobs.push_back({.name = "", .nodes = of_one, .op = "allreduce", .size = Bytes{1}, .place = {}});
+  }
+  return are_separate(under.machine(), jobs);
+}
+
+// Leaves of 4 nodes.
+TEST(Jobs, AreSeparateOnLeavesOfTheirOwn) {
+  const std::vector<std::string> clos{"network.kind=leaf-spine", "network.ports=64"};
+  EXPECT_TRUE(separate(clos, {{0, 1, 2, 3, 4, 5}, {8, 9, 10, 11}}));
+  EXPECT_FALSE(separate(clos, {{0, 1, 4, 5}, {2, 3, 6, 7}}));  // share leaves
+  EXPECT_FALSE(separate(clos, {{0, 1, 2, 3}, {6, 7, 8, 9}}));  // 2 and 2: no cluster is so
+  EXPECT_FALSE(separate({}, {{0, 1}, {1, 2}}));                // share a node
+  EXPECT_TRUE(separate({}, {{0, 2}, {1, 3}}));                 // one switch
+  auto drawn = clos;
+  drawn.emplace_back("wire.routing=ecmp");
+  EXPECT_FALSE(separate(drawn, {{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_FALSE(separate({"nic0@3.trained_width=4"}, {{0, 1}, {2, 3}}));
+}
+
+/// Two jobs of 2,432 nodes of one GPU each, on leaves of 128: 5.9e6 connections of the all-to-all
+/// are too many to run.
+Scenario large_jobs(const std::string& first, const std::string& second) {
+  return parse_scenario(fmt::format(R"(scenario: jobs
+topology: ../topologies/hgx-h100-8nic.yaml
+nodes: 4864
+jobs:
+  - {{job: a, nodes: "{}", op: alltoall, size: 64 MiB}}
+  - {{job: b, nodes: "{}", op: allreduce, size: 64 MiB}}
+memory_paths: [gdr]
+set:
+  gpu.count: 1
+  nic.count: 1
+  network.kind: leaf-spine
+  network.ports: 256
+  netswitch.capacity: 1000000 GB/s
+)",
+                                    first, second),
+                        shipped("scenarios/jobs.yaml"));
+}
+
+TEST(Jobs, TooLargeOnesThatDoNotMeetAreClustersOfTheirOwn) {
+  const RunResult jobs = predict(large_jobs("0-2431", "2432-4863"), {}, make_catalog());
+  ASSERT_EQ(jobs.rows.size(), 2U);
+  EXPECT_THAT(jobs.notes, ::testing::Contains(HasSubstr("jobs share no link between switches")));
+  for (const ResultRow& row : jobs.rows) {
+    Scenario alone = large_jobs("0", "1");
+    alone.jobs.clear();
+    alone.op = row.op;
+    alone.sizes = {Bytes{row.bytes}};
+    alone.nodes = 2432;
+    EXPECT_EQ(predict(alone, {}, make_catalog()).rows.at(0).time_us, row.time_us) << row.job;
+    EXPECT_EQ(row.alone_us, row.time_us);
+    EXPECT_EQ(row.nodes, 2432U);
+  }
+  EXPECT_EQ(jobs.rows[0].job, "a");
+  EXPECT_EQ(jobs.rows[1].job, "b");
+}
+
+// Jobs that share leaves, of so many bytes that 16 nodes take hours to simulate: what is named is
+// answered, and twice as much is not.
+TEST(Jobs, TooLargeOnesThatMeetNameASmallerQuestion) {
+  const Scenario scenario = parse_scenario(R"(scenario: jobs
+topology: ../topologies/hgx-h100-8nic.yaml
+nodes: 32
+jobs:
+  - {job: a, nodes: "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30", op: allreduce, size: 512 GiB}
+  - {job: b, nodes: "1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31", op: allreduce, size: 512 GiB}
+memory_paths: [gdr]
+set: {gpu.count: 1, nic.count: 1, nccl.algo: Ring, network.kind: leaf-spine, network.ports: 16}
+)",
+                                           shipped("scenarios/jobs.yaml"));
+  const ParamCatalog catalog = make_catalog();
+  PredictOptions options;
+  options.check_only = true;
+  EXPECT_THROW(predict(scenario, options, catalog), TooLarge);
+  const Predictor rows = [](const Scenario& s, TopologySpec spec, const PredictOptions& o,
+                            const ParamCatalog& c) { return predict(s, std::move(spec), o, c); };
+  const auto hint = [&](const Scenario& of) {
+    return smaller_question(of, read_topology(of.topology, catalog), options, rows, catalog);
+  };
+  const auto with = [&](std::size_t parts, std::int64_t times, std::int64_t less = 1) {
+    Scenario out = scenario;
+    for (ScenarioJob& job : out.jobs) {
+      job.nodes.resize(job.nodes.size() / parts);
+      job.size = Bytes{job.size.count() * times / less};
+    }
+    return out;
+  };
+  const std::string said = hint(scenario);
+  std::size_t parts = 2;
+  while (said != fmt::format("each job on the first 1/{} of its nodes would be answered", parts)) {
+    parts *= 2;
+    ASSERT_LE(parts, 8U) << said;
+  }
+  EXPECT_NO_THROW(predict(with(parts, 1), options, catalog));
+  EXPECT_THROW(predict(with(parts / 2, 1), options, catalog), TooLarge);
+  // Twice as many bytes are too many even for two nodes.
+  EXPECT_EQ(hint(with(1, 2)), "1/16 of each job's size would be answered");
+  EXPECT_NO_THROW(predict(with(1, 2, 16), options, catalog));
 }
 
 TEST(Jobs, PacketsThatTakeTooLongAreRefused) {
