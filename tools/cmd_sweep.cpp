@@ -16,6 +16,7 @@
 #include "models/collective/joint_progress.hpp"
 #include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
+#include "models/collective/spares.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/parallel.hpp"
@@ -148,7 +149,7 @@ std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
     options.shared = shared;
     options.threads = threads_each(missing.size(), sweep.options.threads);
     options.on_progress = [&](const RunProgress& p) {
-      if (p.rows_done < p.rows) progress.is_at(i, 0, p.work_done / p.work);
+      if (p.rows_done < p.rows) progress.is_at(i, 0, share_done(p));
     };
     const auto idle = [&](const std::string& note) {
       const std::lock_guard lock(mutex);
@@ -190,7 +191,38 @@ void check_axes(const Sweep& sweep) {
   }
 }
 
-/// The topology of each point as it is bought; nullopt where it cannot be built, which its row
+/// How long the cables of a topology are, by its parameters. `spec` and `params` must outlive it.
+CableLengths cable_lengths(const TopologySpec& spec, const Params& params) {
+  const auto of_tier = [&](const std::string& tier, bool is_local) {
+    const NetworkSpec& network = spec.network;
+    const NetworkTierSpec& said = tier == "leaf"    ? network.leaf
+                                  : tier == "spine" ? network.spine
+                                                    : network.core;
+    return params.number(is_local ? "netswitch.local_length" : "netswitch.uplink_length",
+                         {.device = tier, .topology = &said.settings});
+  };
+  return {params.number("wire.cable_length"), of_tier};
+}
+
+/// A cluster as it is bought: with all that has failed since, and what lies ready. Throws
+/// InputError where it cannot be built.
+std::vector<BillLine> bill_of(const Sweep& sweep, std::vector<ScenarioSetting> settings) {
+  const std::vector<ScenarioSetting> all = settings;
+  std::erase_if(settings, [](const ScenarioSetting& s) { return is_failed_key(s.key); });
+  TopologySpec spec = sweep.topology;
+  Params params(sweep.catalog);
+  spec.nodes = sweep.scenario.nodes.value_or(spec.nodes);
+  apply_settings(settings, spec, params);
+  drop_uncabled_nics(spec);
+  const Spares spares = spares_of(all, spec);
+  const auto nodes = spec.nodes + static_cast<std::uint32_t>(spares.nodes.spare);
+  const Fabric fabric(spec, nodes);
+  std::vector<BillLine> out = bill_of_parts(fabric, cable_lengths(spec, params));
+  add_spares(out, spares.nics.spare, spares.uplinks.spare);
+  return out;
+}
+
+/// What each point costs as it is bought; nullopt where it cannot be built, which its row
 /// says. Throws InputError: a part without a price; Stopped.
 std::vector<std::optional<BillTotal>> totals_of(const Sweep& sweep, const PriceList& prices) {
   std::vector<std::optional<BillTotal>> totals;
@@ -198,20 +230,14 @@ std::vector<std::optional<BillTotal>> totals_of(const Sweep& sweep, const PriceL
     sweep.options.stop->check();
     std::vector<ScenarioSetting> settings = sweep.scenario.set;
     for (ScenarioSetting& s : settings_at(sweep, point)) settings.push_back(std::move(s));
-    std::optional<Fabric> fabric;
+    std::vector<BillLine> bill;
     try {
-      TopologySpec spec = sweep.topology;
-      Params params(sweep.catalog);
-      spec.nodes = sweep.scenario.nodes.value_or(spec.nodes);
-      apply_settings(settings, spec, params);
-      drop_uncabled_nics(spec);
-      const std::uint32_t nodes = spec.nodes;
-      fabric.emplace(std::move(spec), nodes);
+      bill = bill_of(sweep, std::move(settings));
     } catch (const InputError&) {
       totals.emplace_back();
       continue;
     }
-    totals.emplace_back(total_of(bill_of_parts(*fabric), prices));
+    totals.emplace_back(total_of(bill, prices));
   }
   return totals;
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "models/collective/spares.hpp"
 #include "models/machine/by_node.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nccl/decide/tuning_env.hpp"
@@ -323,6 +324,7 @@ static_assert(kMostSetNodes == 1048576);
 std::vector<std::string> topology_keys() {
   std::vector<std::string> out;
   for (const TopologyKey& each : kTopologySettings) out.emplace_back(each.key);
+  for (const SparesKey& each : spares_keys()) out.emplace_back(each.key);
   for (const KeySpec& key : network_keys()) {
     out.push_back(std::string(kNetworkPrefix) + std::string(key.name));
   }
@@ -371,6 +373,7 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
   for (const TopologyKey& of_topology : kTopologySettings) {
     if (setting.key == of_topology.key) return of_topology.apply(spec, setting, params);
   }
+  if (is_spares_key(setting.key)) return;  // of the cluster that all others make
   if (setting.key.starts_with(kNetworkPrefix)) {
     change_network(spec, setting);
     return;
@@ -430,6 +433,10 @@ std::vector<SettingKey> setting_keys(const ParamCatalog& catalog) {
     keys.push_back(
         topology_setting(std::string(key.key), std::string(key.range), key.fallback, key.meaning));
   }
+  for (const SparesKey& key : spares_keys()) {
+    keys.push_back(
+        topology_setting(std::string(key.key), std::string(kSparesRange), "0", key.meaning));
+  }
   for (const KeySpec& key : network_keys()) {
     keys.push_back(topology_setting(std::string(kNetworkPrefix) + std::string(key.name),
                                     form_text(key), "the topology's", key.meaning));
@@ -480,6 +487,7 @@ void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& 
     }
   }
   draw_nvlinks(spec, params.catalog());
+  take_out_missing(spares_of(settings, spec), spec);
 }
 
 void drop_uncabled_nics(TopologySpec& spec) {

@@ -108,7 +108,7 @@ void take_settings(std::vector<ScenarioSetting> set, const ParamCatalog& catalog
   out.found_set = std::move(set);
   for (const ScenarioSetting& setting : out.found_set) {
     const std::string key = parameter_of(setting.key, out.found.spec);
-    if (key == "network.failed_uplinks") {
+    if (key == "network.failed_uplinks" || key == "failed.uplinks") {
       out.mended.push_back("without " + setting.key + "=" + setting.value);
       continue;
     }

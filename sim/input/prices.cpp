@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "sim/base/quantity.hpp"
 #include "sim/base/random.hpp"
@@ -32,6 +35,11 @@ constexpr std::array kPartKeys{
             kPurchaseWords},
     KeySpec{"part", "text", "any", "only of this part; of a node its GPUs'"},
     KeySpec{"ports", "whole number", "any", "only switches of so many ports", {}, 1, 1 << 30},
+    KeySpec{"tier", "text", "any",
+            "only cables between switches from this tier upwards, or within it: leaf, spine"},
+    KeySpec{"up_to", "quantity", "any length",
+            "only cables no longer than this, such as 3 m (wire.cable_length, "
+            "netswitch.uplink_length, netswitch.local_length)"},
     KeySpec{"cost", "number", kRequired, "of one, from 0 on"},
     KeySpec{"watts", "number", "0", "that one takes"}};
 
@@ -40,6 +48,16 @@ double amount_of(const Yaml& yaml) {
   const auto number = parse_number(yaml.text());
   if (number && *number >= 0 && *number <= kMost) return *number;
   yaml.fail("'" + yaml.text() + "' is not a number from 0 to 1e12");
+}
+
+bool is_cable(Purchase is) { return is == Purchase::kNicCable || is == Purchase::kSwitchCable; }
+
+double metres_of(const Yaml& yaml) {
+  try {
+    return parse_quantity(yaml.text(), Unit::kMetres);
+  } catch (const InputError& e) {
+    yaml.fail(e.what());
+  }
 }
 
 Price read_price(const Yaml& yaml) {
@@ -51,11 +69,19 @@ Price read_price(const Yaml& yaml) {
     is.fail("'" + is.text() + "' is not bought; known: " +
             known_names({kPurchaseWords.begin(), kPurchaseWords.end()}));
   }
-  Price out{kind->second, {}, {}};
+  Price out{.is = kind->second, .part = {}, .ports = {}, .tier = {}, .most_metres = {}};
   if (const Yaml* part = yaml.find("part")) out.part = part->text();
   if (const Yaml* ports = yaml.find("ports")) {
     if (out.is != Purchase::kSwitch) ports->fail("belongs to a switch");
     out.ports = static_cast<std::uint32_t>(read_integer(*ports, key_of(kPartKeys, "ports")));
+  }
+  if (const Yaml* tier = yaml.find("tier")) {
+    if (out.is != Purchase::kSwitchCable) tier->fail("belongs to a switch-cable");
+    out.tier = tier->text();
+  }
+  if (const Yaml* most = yaml.find("up_to")) {
+    if (!is_cable(out.is)) most->fail("belongs to a cable");
+    out.most_metres = metres_of(*most);
   }
   out.cost = amount_of(yaml.require("cost"));
   if (const Yaml* watts = yaml.find("watts")) out.watts = amount_of(*watts);
@@ -64,12 +90,16 @@ Price read_price(const Yaml& yaml) {
 
 bool fits(const Price& price, const BillLine& line) {
   return price.is == line.is && price.part.value_or(line.part) == line.part &&
-         price.ports.value_or(line.ports) == line.ports;
+         price.ports.value_or(line.ports) == line.ports &&
+         price.tier.value_or(line.tier) == line.tier &&
+         line.metres <= price.most_metres.value_or(line.metres);
 }
 
 std::string described(const BillLine& line) {
   std::string out(purchase_name(line.is));
   if (line.is == Purchase::kSwitch) out += " of " + std::to_string(line.ports) + " ports";
+  if (is_cable(line.is)) out += fmt::format(" of {:g} m", line.metres);
+  if (!line.tier.empty()) out += fmt::format(" (tier {})", line.tier);
   return line.part.empty() ? out : out + " (part " + line.part + ")";
 }
 
@@ -77,7 +107,10 @@ std::string described(const BillLine& line) {
 void add(std::vector<BillLine>& bill, BillLine line) {
   if (line.count == 0) return;
   for (BillLine& known : bill) {
-    if (known.is != line.is || known.part != line.part || known.ports != line.ports) continue;
+    if (known.is != line.is || known.part != line.part || known.ports != line.ports ||
+        known.tier != line.tier || known.metres != line.metres) {
+      continue;
+    }
     known.count += line.count;
     return;
   }
@@ -90,7 +123,7 @@ std::string_view purchase_name(Purchase purchase) {
   return kPurchaseWords.at(static_cast<std::size_t>(purchase));
 }
 
-std::vector<BillLine> bill_of_parts(const Fabric& fabric) {
+std::vector<BillLine> bill_of_parts(const Fabric& fabric, const CableLengths& lengths) {
   require_gpu(fabric);
   const std::uint64_t nodes = fabric.nodes();
   std::vector<BillLine> bill;
@@ -100,7 +133,7 @@ std::vector<BillLine> bill_of_parts(const Fabric& fabric) {
     if (!fabric.wire_link(nic)) continue;
     const DeviceSpec& device = fabric.device(nic);
     if (device.port_of.empty()) add(bill, {Purchase::kNic, device.part, 0, nodes});
-    add(bill, {Purchase::kNicCable, "", 0, nodes});
+    add(bill, {Purchase::kNicCable, "", 0, nodes, "", lengths.of_nics});
   }
   const std::vector<NetworkTier>& tiers = fabric.network_tiers();
   const bool is_one_leaf = !tiers.empty() && tiers.front().switches() == 1;  // joins all alone
@@ -109,9 +142,31 @@ std::vector<BillLine> bill_of_parts(const Fabric& fabric) {
     const std::string& part = fabric.device(fabric.network_switch(t, 0)).part;
     add(bill, {Purchase::kSwitch, part, ports, tiers[t].switches()});
   }
-  const std::uint64_t between = fabric.link_count() - nodes * fabric.links_per_node();
-  add(bill, {Purchase::kSwitchCable, "", 0, is_one_leaf ? 0 : between});
+  if (is_one_leaf) return bill;
+  std::map<std::pair<std::size_t, bool>, std::uint64_t> between;  // by tier, and whether beside
+  for (std::size_t i = nodes * fabric.links_per_node(); i < fabric.link_count(); ++i) {
+    const Link link = fabric.link(LinkId{i});
+    ++between[{*fabric.tier_of(link.a), link.local}];
+  }
+  for (const auto& [of, count] : between) {
+    const std::string& tier = tiers[of.first].name;
+    add(bill, {Purchase::kSwitchCable, "", 0, count, tier, lengths.of_switches(tier, of.second)});
+  }
   return bill;
+}
+
+void add_spares(std::vector<BillLine>& bill, std::uint64_t nics, std::uint64_t leaf_cables) {
+  const auto more = [&](Purchase is, std::uint64_t count) {
+    const auto line = std::ranges::find(bill, is, &BillLine::is);
+    if (count == 0) return;
+    if (line == bill.end()) {
+      throw std::logic_error("spares of what the bill has none of: " +
+                             std::string(purchase_name(is)));
+    }
+    line->count += count;
+  };
+  more(Purchase::kNic, nics);
+  more(Purchase::kSwitchCable, leaf_cables);
 }
 
 PriceList read_prices(const std::string& file) { return parse_prices(read_text_file(file), file); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,18 +23,34 @@ struct BillLine {
   std::string part;        ///< a node's is its first GPU's; cables have none
   std::uint32_t ports{0};  ///< of a switch
   std::uint64_t count{0};
+  std::string tier{};  ///< of a cable between switches: that of its lower end; to others of it, too
+  double metres{0};    ///< of a cable
+};
+
+/// How long cables are, m: those from NICs, and those from a tier's switches to the tier above (or
+/// other groups), or to switches beside them.
+struct CableLengths {
+  double of_nics;
+  std::function<double(const std::string& tier, bool is_local)> of_switches;
 };
 
 /// What a cluster is made of, counted from its topology: nodes, the NICs in them that are cabled,
 /// the network's switches by their ports (a crossbar of any size has as many as are used), cables
 /// from NICs and between switches. Where all NICs are on one leaf nothing is bought above it.
-std::vector<BillLine> bill_of_parts(const Fabric& fabric);
+/// O(devices of a node + links between switches).
+std::vector<BillLine> bill_of_parts(const Fabric& fabric, const CableLengths& lengths);
+
+/// What is bought beside, to lie ready: more of the NICs and the leaves' cables that there are
+/// (spare nodes are nodes). Precondition: there are such lines if any are asked for.
+void add_spares(std::vector<BillLine>& bill, std::uint64_t nics, std::uint64_t leaf_cables);
 
 /// What one part costs, as the user says.
 struct Price {
   Purchase is;
   std::optional<std::string> part;     ///< absent: any
   std::optional<std::uint32_t> ports;  ///< of a switch; absent: any
+  std::optional<std::string> tier;     ///< of a cable between switches; absent: any
+  std::optional<double> most_metres;   ///< of a cable; absent: any
   double cost{0};                      ///< in the list's currency
   double watts{0};
 };

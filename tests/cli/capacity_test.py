@@ -67,10 +67,45 @@ class Prices(CapacityTest):
                           for leaves, spines, up, more in ((2, 1, 32, 0), (2, 1, 8, 0))] +
                          [16000 + 128 * 11 + 4 * 300 + spines * 300 + 4 * up * 5 for spines, up in ((2, 32), (1, 8))])
 
+    def test_cables_by_length_and_tier(self):
+        (self.here / "prices.yaml").write_text(
+            PRICES.replace("  - {is: nic-cable, cost: 1, watts: 0.5}\n",
+                           "  - {is: nic-cable, up_to: 3 m, cost: 1}\n  - {is: nic-cable, cost: 4}\n")
+            .replace("  - {is: switch-cable,", "  - {is: switch-cable, tier: leaf, up_to: 20 m, cost: 2}\n  - {is: switch-cable,"))
+        rows = self.sweep(*CLOS, "--set", "nodes=16", "--set", "wire.cable_length=3 m,5 m",
+                          "--set", "leaf.uplink_length=20 m,30 m")
+        self.assertEqual([float(row["cost"]) for row in rows],
+                         [16 * 1000 + 128 * 10 + 6 * 300 + 128 * (nic + up) for nic, up in ((1, 2), (1, 5), (4, 2), (4, 5))])
+
+    def test_spares_are_bought_and_take_the_place_of_what_failed(self):
+        # 8 nodes fill 2 leaves, of one spine; a 9th needs a third leaf, and a spine. Of 8 that fail 2 are missing, with a
+        # spare one, with two none.
+        asked = (*CLOS, "--set", "nodes=8")
+        rows = self.sweep(*asked, "--set", "failed.nodes=0,2", "--set", "spare.nodes=0,1,2")
+        self.assertEqual([int(row["ranks"]) // 8 for row in rows], [8, 8, 8, 6, 7, 8])
+        costs = [float(row["cost"]) for row in rows]
+        self.assertEqual(costs[:3], costs[3:])  # as they were bought
+        self.assertEqual(costs[:2], [8 * 1000 + 64 * 11 + 3 * 300 + 64 * 5, 9 * 1000 + 72 * 11 + 5 * 300 + 96 * 5])
+        self.assertEqual(rows[0]["time_us"], rows[5]["time_us"])
+        # NICs and cables lie ready; a NIC that none replaces takes its node out. 2 % of 64 are 2.
+        rows = self.sweep(*asked, "--set", "failed.nics=0,2 %", "--set", "spare.nics=0,2")
+        self.assertEqual([int(row["ranks"]) // 8 for row in rows], [8, 8, 6, 8])
+        self.assertEqual([float(row["cost"]) - costs[0] for row in rows], [0, 20, 0, 20])
+        # 4 uplinks for 32 NICs, each hop of the ring over one; half of the 8 in all have failed.
+        (self.here / FAST).write_text(FAST_TEXT.replace("1 MiB", "64 MiB"))
+        rows = self.sweep(*asked, "--set", "network.oversubscription=8", "--set", "network.placement=round-robin",
+                          "--set", "failed.uplinks=0,50 %", "--set", "spare.uplinks=0,4")
+        self.assertEqual([float(row["cost"]) - float(rows[0]["cost"]) for row in rows], [0, 20, 0, 20])
+        times = [float(row["time_us"]) for row in rows]
+        self.assertEqual([times[0], times[1], times[3]], [times[0]] * 3)
+        self.assertGreater(times[2], times[0] * 1.5)
+        self.refused(["sweep", FAST, *asked, "--set", "failed.nodes=9"],
+                     "failed.nodes: '9' is not a whole number from 0 to 8, all that there are, or a share of them such as 2 %")
+
     def test_a_part_without_a_price_is_refused_before_anything_runs(self):
         for without, what in (("  - {is: switch, ports: 64, cost: 300, watts: 40}\n", "switch of 64 ports (part quantum-2)"),
                               ("  - {is: nic, part: connectx-7, cost: 10, watts: 2}\n", "nic (part connectx-7)"),
-                              ("  - {is: switch-cable, cost: 5}\n", "switch-cable")):
+                              ("  - {is: switch-cable, cost: 5}\n", "switch-cable of 30 m (tier leaf)")):
             (self.here / "prices.yaml").write_text(PRICES.replace(without, ""))
             run = weft("sweep", FAST, *CLOS, "--set", "nodes=16", "--prices", "prices.yaml", "--csv", "out.csv",
                        cwd=self.here)
@@ -88,7 +123,11 @@ class Prices(CapacityTest):
                 (PRICES.replace("cost: 1000", "cost: -1"), ":4:16: parts[0].cost: '-1' is not a number from 0 to 1e12"),
                 (PRICES.replace("cost: 1000", "cost: much"), ":4:16: parts[0].cost: 'much' is not a number from 0 to 1e12"),
                 (PRICES.replace("watts: 100", "kW: 1"), ":4:28: parts[0].kW: unknown key; "),
-                (PRICES.replace("is: nic-cable", "is: nic-cable, ports: 2"), ":7:21: parts[3].ports: belongs to a switch")):
+                (PRICES.replace("is: nic-cable", "is: nic-cable, ports: 2"), ":7:21: parts[3].ports: belongs to a switch"),
+                (PRICES.replace("is: nic-cable", "is: nic-cable, tier: leaf"),
+                 ":7:21: parts[3].tier: belongs to a switch-cable"),
+                (PRICES.replace("is: switch,", "is: switch, up_to: 3 m,"), ":6:18: parts[2].up_to: belongs to a cable"),
+                (PRICES.replace("is: nic-cable", "is: nic-cable, up_to: 3"), ":7:21: parts[3].up_to: ")):
             (self.here / "prices.yaml").write_text(text)
             run = weft("sweep", FAST, "--prices", "prices.yaml", cwd=self.here)
             self.assertEqual((run.returncode, run.stdout), (2, b""))

@@ -21,6 +21,8 @@ parts:
   - {is: switch-cable, cost: 5}
 )";
 
+const CableLengths kLengths{5, [](const std::string&, bool is_local) { return is_local ? 2 : 30; }};
+
 /// Nodes of one GPU, `nics` NICs and one that is not cabled, on a network.
 Fabric cluster(std::uint32_t nodes, std::uint32_t nics, NetworkSpec network) {
   TopologySpec spec;
@@ -61,10 +63,10 @@ TEST(Bill, OfOneLeafHasNothingAboveIt) {
   NetworkSpec network;
   network.kind = NetworkSpec::Kind::kLeafSpine;
   network.ports = 64;
-  const auto one = counts(bill_of_parts(cluster(16, 2, network)));
+  const auto one = counts(bill_of_parts(cluster(16, 2, network), kLengths));
   EXPECT_EQ(one.at("switch 64"), 1U);
   EXPECT_FALSE(one.contains("switch-cable"));
-  const auto two = counts(bill_of_parts(cluster(32, 2, network)));
+  const auto two = counts(bill_of_parts(cluster(32, 2, network), kLengths));
   EXPECT_EQ(two.at("switch 64"), 3U);
   EXPECT_EQ(two.at("switch-cable"), 64U);
 }
@@ -76,13 +78,13 @@ TEST(Prices, AFatTreeIsCounted) {
   network.kind = NetworkSpec::Kind::kFatTree;
   network.ports = 8;
   const Fabric fabric = cluster(64, 2, network);
-  EXPECT_EQ(counts(bill_of_parts(fabric)),
+  EXPECT_EQ(counts(bill_of_parts(fabric, kLengths)),
             (std::map<std::string, std::uint64_t>{{"node", 64},
                                                   {"nic", 128},
                                                   {"nic-cable", 128},
                                                   {"switch 8", 32 + 32 + 16},
                                                   {"switch-cable", 128 + 128}}));
-  const BillTotal total = total_of(bill_of_parts(fabric), parse_prices(kList, "p.yaml"));
+  const BillTotal total = total_of(bill_of_parts(fabric, kLengths), parse_prices(kList, "p.yaml"));
   EXPECT_DOUBLE_EQ(total.cost, 64 * 1000 + 128 * 10 + 80 * 300 + 128 * 1 + 256 * 5);
   EXPECT_DOUBLE_EQ(total.watts, 64 * 100 + 128 * 2);
 }
@@ -93,11 +95,55 @@ TEST(Prices, ACrossbarHasThePortsThatAreUsed) {
   network.kind = NetworkSpec::Kind::kOneSwitch;
   for (const std::uint32_t nodes : {8U, 9U}) {
     const Fabric fabric = cluster(nodes, 1, network);
-    EXPECT_EQ(counts(bill_of_parts(fabric)).at("switch " + std::to_string(nodes)), 1u);
+    EXPECT_EQ(counts(bill_of_parts(fabric, kLengths)).at("switch " + std::to_string(nodes)), 1u);
     const double price = nodes == 8 ? 300 : 900;
-    EXPECT_DOUBLE_EQ(total_of(bill_of_parts(fabric), parse_prices(kList, "p.yaml")).cost,
+    EXPECT_DOUBLE_EQ(total_of(bill_of_parts(fabric, kLengths), parse_prices(kList, "p.yaml")).cost,
                      nodes * (1000 + 10 + 1) + price);
   }
+}
+
+// Between leaves and spines, and between these and cores, by their lengths; racks' own links too.
+TEST(Prices, CablesHavePricesByTierAndLength) {
+  const PriceList list = parse_prices(R"(prices: a test's
+currency: EUR
+parts:
+  - {is: node, cost: 0}
+  - {is: nic, cost: 0}
+  - {is: switch, cost: 0}
+  - {is: nic-cable, up_to: 3 m, cost: 7}
+  - {is: nic-cable, cost: 11}
+  - {is: switch-cable, tier: spine, cost: 100}
+  - {is: switch-cable, up_to: 2 m, cost: 3}
+  - {is: switch-cable, cost: 20}
+)",
+                                      "p.yaml");
+  NetworkSpec network;
+  network.kind = NetworkSpec::Kind::kFatTree;
+  network.ports = 8;
+  const auto cost = [&](const NetworkSpec& of, double nic_m) {
+    const CableLengths lengths{nic_m, kLengths.of_switches};
+    return total_of(bill_of_parts(cluster(64, 2, of), lengths), list).cost;
+  };
+  EXPECT_DOUBLE_EQ(cost(network, 3), 128 * 7 + 128 * 20 + 128 * 100);
+  EXPECT_DOUBLE_EQ(cost(network, 3.5), 128 * 11 + 128 * 20 + 128 * 100);
+  network.kind = NetworkSpec::Kind::kLeafSpine;
+  network.ports = 64;
+  network.leaf_down = 16;  // 8 leaves
+  network.leaf_up = 16;
+  network.inside = NetworkSpec::Inside::kClique;
+  network.rack_leaves = 4;  // 2 racks of 6 pairs
+  EXPECT_DOUBLE_EQ(cost(network, 3), 128 * 7 + 8 * 16 * 20 + 2 * 6 * 3);
+}
+
+TEST(Prices, SparesAreMoreOfTheSame) {
+  NetworkSpec network;
+  network.kind = NetworkSpec::Kind::kFatTree;
+  network.ports = 8;
+  std::vector<BillLine> bill = bill_of_parts(cluster(64, 2, network), kLengths);
+  add_spares(bill, 3, 5);
+  EXPECT_EQ(counts(bill).at("nic"), 131U);
+  EXPECT_EQ(counts(bill).at("nic-cable"), 128U);
+  EXPECT_EQ(counts(bill).at("switch-cable"), 256U + 5);
 }
 
 TEST(Prices, WithoutAPriceItIsRefused) {
