@@ -50,6 +50,8 @@ TEST(Symmetry, EachReasonIsNamed) {
               ElementsAre(AllOf(HasSubstr("nodes 1, 2, 3, 4 and 1 more are not like the others"),
                                 HasSubstr("nic0@4.trained_width and 1 more"))));
   EXPECT_THAT(reasons(Algorithm::kRing, 8, clos({"wire.routing=ecmp"})), Contains(kDrawnByHash));
+  EXPECT_THAT(reasons(Algorithm::kRing, 4, {}, Op::kAllReduce, "h200-vm.yaml"),
+              Contains(HasSubstr("emulated NICs share their hosts' memories")));
   EXPECT_THAT(reasons(Algorithm::kTree, 16), ElementsAre(HasSubstr("NCCL's two trees")));
   EXPECT_THAT(reasons(Algorithm::kRing, 15), ElementsAre(HasSubstr("an odd number of nodes (15)")));
   EXPECT_THAT(reasons(Algorithm::kRing, 16, {}, Op::kBroadcast),
@@ -82,17 +84,17 @@ std::vector<std::string> notes(std::uint32_t nodes, const Settings& settings, By
   return predict(scenario, options, make_catalog()).notes;
 }
 
-// 8 nodes pass 2 x 7 x 8 pieces of 2 GiB in slices of half a MiB: 4e5 transfers and more.
+// 8 nodes pass 2 x 7 x 8 pieces of 1 GiB in slices of half a MiB: 2e5 transfers and more.
 TEST(Symmetry, ARunOfAllNodesSaysWhyAndHowMuchWasAlike) {
   const Settings slow{"nccl.algo=Ring", "nic@5.trained_width=4"};
-  EXPECT_THAT(notes(8, slow, Bytes::gib(16)),
-              Contains(AllOf(HasSubstr("gdr, Ring, 16 GiB: all 8 nodes are simulated"),
+  EXPECT_THAT(notes(8, slow, Bytes::gib(8)),
+              Contains(AllOf(HasSubstr("gdr, Ring, 8 GiB: all 8 nodes are simulated"),
                              HasSubstr("node 5 is not like the others"))));
   const auto is_of_symmetry = HasSubstr("nodes are simulated");
   EXPECT_THAT(notes(8, slow, Bytes::kib(64)), Not(Contains(is_of_symmetry)));         // a moment
-  EXPECT_THAT(notes(8, slow, Bytes::gib(16), false), Not(Contains(is_of_symmetry)));  // as asked
-  EXPECT_THAT(notes(8, {"nccl.algo=Ring"}, Bytes::gib(16)), Not(Contains(is_of_symmetry)));
-  EXPECT_THAT(notes(2, {"nccl.algo=Ring", "nic@1.trained_width=4"}, Bytes::gib(16)),
+  EXPECT_THAT(notes(8, slow, Bytes::gib(8), false), Not(Contains(is_of_symmetry)));  // as asked
+  EXPECT_THAT(notes(8, {"nccl.algo=Ring"}, Bytes::gib(8)), Not(Contains(is_of_symmetry)));
+  EXPECT_THAT(notes(2, {"nccl.algo=Ring", "nic@1.trained_width=4"}, Bytes::gib(8)),
               Not(Contains(is_of_symmetry)));
 }
 
