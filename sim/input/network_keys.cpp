@@ -117,7 +117,9 @@ constexpr std::array kNetworkKeys{
     count_key("group_leaves",
               "dragonfly: half the ports; dragonfly-plus: as many as half a spine's ports reach",
               "leaves of a dragonfly's group"),
-    count_key("groups", "as many as the nodes need", "groups of a dragonfly",
+    count_key("groups", "as many as the nodes need",
+              "groups of a dragonfly; of a folded Clos those of leaves that share nodes (one leaf, "
+              "node_leaves, a leaf a rail), of each plane: more stand ready where they are built",
               kMostSwitchPorts* kMostSwitchPorts),
     count_key("globals", "dragonfly: a quarter of the ports; dragonfly-plus: those left",
               "ports of a leaf (dragonfly-plus: of a spine) for other groups"),

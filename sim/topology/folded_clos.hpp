@@ -21,11 +21,11 @@ std::uint32_t clos_tiers(const NetworkSpec& spec);
 /// `planes` is a Clos of its own, with its share of the NICs of every node.
 ///
 /// Derived where the spec is silent: leaf_down is half the ports (all, in a network of one tier),
-/// leaf_up is leaf_down over the oversubscription (1); there are as many leaves as the nodes need;
-/// the spines (in three tiers: the cores) are the fewest that have the ports and share a lower
-/// switch's uplinks out evenly. In three tiers a pod has leaf_up spines, spine_down is half the
-/// ports, spine_up is spine_down over spine_oversubscription (1), and a pod has as many leaves as
-/// its spines have ports for.
+/// leaf_up is leaf_down over the oversubscription (1); there are as many leaves as the nodes need
+/// (as `groups` blocks have); the spines (in three tiers: the cores) are the fewest that have the
+/// ports and share a lower switch's uplinks out evenly. In three tiers a pod has leaf_up spines,
+/// spine_down is half the ports, spine_up is spine_down over spine_oversubscription (1), and a pod
+/// has as many leaves as its spines have ports for.
 ///
 /// With `inside`, each `rack_leaves` leaves of a plane are a rack, joined side by side; there are
 /// whole racks only, in three tiers a pod of them. Messages inside a rack take these links, all

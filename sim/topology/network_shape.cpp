@@ -66,7 +66,9 @@ constexpr std::array kCounts{
     CountRule{"rack_leaves", &NetworkSpec::rack_leaves, kMostPorts, has_racks,
               "networks with racks that 'inside: ring' or 'inside: clique' joins"},
     CountRule{"group_leaves", &NetworkSpec::group_leaves, kMostPorts, is_dragonfly, kGroups},
-    CountRule{"groups", &NetworkSpec::groups, kMostCores, is_dragonfly, kGroups},
+    CountRule{"groups", &NetworkSpec::groups, kMostCores,
+              [](const NetworkSpec& spec) { return is_dragonfly(spec) || is_clos(spec); },
+              "leaf-spine, rail-optimised, fat-tree, dragonfly and dragonfly-plus networks"},
     CountRule{"locals", &NetworkSpec::locals, kMostPorts, has_locals,
               "dragonfly and torus networks, and racks with 'inside: ring' or 'inside: clique'"},
     CountRule{"globals", &NetworkSpec::globals, kMostPorts, is_dragonfly, kGroups}};
@@ -202,6 +204,13 @@ void NetworkSizing::cable(std::uint32_t down) {
            std::to_string(on_leaf) + " NICs of one node; a rail-optimised network spreads them");
   }
   cabling_.blocks = (nodes_ + cabling_.nodes_of_block - 1) / cabling_.nodes_of_block;
+  if (is_clos(spec_) && spec_.groups) {
+    if (*spec_.groups < cabling_.blocks) {
+      refuse("groups: " + std::to_string(*spec_.groups) + "; " + plural(nodes_, "node") + " need " +
+             std::to_string(cabling_.blocks));
+    }
+    cabling_.blocks = *spec_.groups;
+  }
   cabling_.leaves_of_plane = cabling_.blocks * cabling_.leaves_of_block;
 }
 

@@ -166,6 +166,19 @@ TEST(Network, FailedUplinksAreGoneAround) {
   }
 }
 
+// 10 nodes would fill 3 leaves of 4; 13 were built, and take turns.
+TEST(Network, MayHaveMoreLeavesThanItsNodesNeed) {
+  NetworkSpec spec = network(Kind::kLeafSpine);
+  spec.placement = NetworkSpec::Placement::kRoundRobin;
+  spec.groups = 13;
+  const Fabric fabric = fabric_of(spec, 10);
+  EXPECT_EQ(shape(fabric), shape(fabric_of(spec, 50)));
+  EXPECT_EQ(fabric.full_name(leaf_of(fabric, 9, 0)), "leaf9");
+  EXPECT_EQ(refusal(spec, 53), "f.yaml:20:3: fabric: groups: 13; 53 nodes need 14");
+  spec.kind = Kind::kTorus;
+  EXPECT_THAT(refusal(spec), HasSubstr("'groups' belongs to leaf-spine"));
+}
+
 TEST(Network, EachLeafKeepsAnUplink) {
   NetworkSpec spec = network(Kind::kLeafSpine);
   spec.failed_uplinks = {{3, 32}};
