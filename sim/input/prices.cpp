@@ -23,6 +23,7 @@ constexpr std::array kPurchases{
     std::pair{std::string_view("nic-cable"), Purchase::kNicCable},
     std::pair{std::string_view("switch-cable"), Purchase::kSwitchCable}};
 constexpr std::array kPurchaseWords = words_of(kPurchases);
+constexpr std::array<std::string_view, 3> kTierWords{"leaf", "spine", "core"};
 
 constexpr std::array kFileKeys{
     KeySpec{"prices", "text", kRequired, "the list's name: whose prices, of when"},
@@ -35,10 +36,10 @@ constexpr std::array kPartKeys{
             kPurchaseWords},
     KeySpec{"part", "text", "any", "only of this part; of a node its GPUs'"},
     KeySpec{"ports", "whole number", "any", "only switches of so many ports", {}, 1, 1 << 30},
-    KeySpec{"tier", "text", "any",
-            "only cables between switches from this tier upwards, or within it: leaf, spine"},
+    KeySpec{"tier", "one of", "any",
+            "only cables between switches from this tier upwards, or within it", kTierWords},
     KeySpec{"up_to", "quantity", "any length",
-            "only cables no longer than this, such as 3 m (wire.cable_length, "
+            "only cables no longer than this, above 0, such as 3 m (wire.cable_length, "
             "netswitch.uplink_length, netswitch.local_length)"},
     KeySpec{"cost", "number", kRequired, "of one, from 0 on"},
     KeySpec{"watts", "number", "0", "that one takes"}};
@@ -54,10 +55,18 @@ bool is_cable(Purchase is) { return is == Purchase::kNicCable || is == Purchase:
 
 double metres_of(const Yaml& yaml) {
   try {
-    return parse_quantity(yaml.text(), Unit::kMetres);
+    const double metres = parse_quantity(yaml.text(), Unit::kMetres);
+    if (metres > 0) return metres;
   } catch (const InputError& e) {
     yaml.fail(e.what());
   }
+  yaml.fail("'" + yaml.text() + "' is no length above 0 m");
+}
+
+std::string tier_of(const Yaml& yaml) {
+  if (std::ranges::find(kTierWords, yaml.text()) != kTierWords.end()) return yaml.text();
+  yaml.fail("'" + yaml.text() +
+            "' is no tier; known: " + known_names({kTierWords.begin(), kTierWords.end()}));
 }
 
 Price read_price(const Yaml& yaml) {
@@ -77,7 +86,7 @@ Price read_price(const Yaml& yaml) {
   }
   if (const Yaml* tier = yaml.find("tier")) {
     if (out.is != Purchase::kSwitchCable) tier->fail("belongs to a switch-cable");
-    out.tier = tier->text();
+    out.tier = tier_of(*tier);
   }
   if (const Yaml* most = yaml.find("up_to")) {
     if (!is_cable(out.is)) most->fail("belongs to a cable");
@@ -157,14 +166,19 @@ std::vector<BillLine> bill_of_parts(const Fabric& fabric, const CableLengths& le
 
 void add_spares(std::vector<BillLine>& bill, std::uint64_t nics, std::uint64_t leaf_cables) {
   const auto more = [&](Purchase is, std::uint64_t count) {
-    const auto line = std::ranges::find(bill, is, &BillLine::is);
     if (count == 0) return;
+    const auto line = std::ranges::find(bill, is, &BillLine::is);
     if (line == bill.end()) {
       throw std::logic_error("spares of what the bill has none of: " +
                              std::string(purchase_name(is)));
     }
     line->count += count;
   };
+  const auto parts = std::ranges::count(bill, Purchase::kNic, &BillLine::is);
+  if (nics > 0 && parts > 1) {
+    throw InputError(fmt::format(
+        "spare.nics: a node has NICs of {} parts, and which of them lie ready is not said", parts));
+  }
   more(Purchase::kNic, nics);
   more(Purchase::kSwitchCable, leaf_cables);
 }

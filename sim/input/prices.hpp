@@ -41,7 +41,8 @@ struct CableLengths {
 std::vector<BillLine> bill_of_parts(const Fabric& fabric, const CableLengths& lengths);
 
 /// What is bought beside, to lie ready: more of the NICs and the leaves' cables that there are
-/// (spare nodes are nodes). Precondition: there are such lines if any are asked for.
+/// (spare nodes are nodes). Throws InputError where NICs are of several parts. Precondition: there
+/// are such lines if any are asked for.
 void add_spares(std::vector<BillLine>& bill, std::uint64_t nics, std::uint64_t leaf_cables);
 
 /// What one part costs, as the user says.

@@ -146,6 +146,13 @@ TEST(Prices, SparesAreMoreOfTheSame) {
   EXPECT_EQ(counts(bill).at("switch-cable"), 256U + 5);
 }
 
+TEST(Prices, SparesOfSeveralPartsAreRefused) {
+  std::vector<BillLine> bill{{Purchase::kNic, "connectx-7", 0, 8},
+                             {Purchase::kNic, "bluefield-3", 0, 1}};
+  add_spares(bill, 0, 0);
+  EXPECT_THROW(add_spares(bill, 1, 0), InputError);
+}
+
 TEST(Prices, WithoutAPriceItIsRefused) {
   const std::vector<BillLine> bill{{Purchase::kNode, "b200-sxm", 0, 3}};
   try {
