@@ -131,11 +131,16 @@ Clauses of_places(const Machine& machine) {
                               fillings.rbegin()->second, fillings.rbegin()->first,
                               fillings.begin()->second, fillings.begin()->first));
   }
+  std::vector<std::string> leaves;
+  std::set<std::uint32_t> downs;
   for (const auto& [leaf, links] : fabric.spec().network.failed_uplinks) {
-    out.push_back(
-        fmt::format("of leaf{} {} uplink{} down", leaf, links, links == 1 ? " is" : "s are"));
-    constexpr std::size_t kMostNamed = 4;
-    if (out.size() > kMostNamed) break;
+    leaves.push_back(fmt::format("{} of leaf{}", links, leaf));
+    downs.insert(links);
+  }
+  const bool are_all_alike =
+      downs.size() == 1 && leaves.size() == fabric.network_tiers().front().switches();
+  if (!leaves.empty() && !are_all_alike) {
+    out.push_back("uplinks are down: " + some_of(leaves));
   }
   return out;
 }

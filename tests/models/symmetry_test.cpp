@@ -65,7 +65,14 @@ TEST(Symmetry, PlacesOnTheNetworkAreNamed) {
   EXPECT_THAT(reasons(Algorithm::kRing, 10, clos({})),
               ElementsAre("leaves are not filled evenly (leaf0 has 32 NICs, leaf2 has 16)"));
   EXPECT_THAT(reasons(Algorithm::kRing, 8, clos({"network.failed_uplinks=leaf1:3"})),
-              ElementsAre("of leaf1 3 uplinks are down"));
+              ElementsAre("uplinks are down: 3 of leaf1"));
+  EXPECT_THAT(reasons(Algorithm::kRing, 24,
+                      clos({"network.failed_uplinks=leaf0:1+leaf1:1+leaf2:1+leaf3:1+leaf4:1"})),
+              ElementsAre("uplinks are down: 1 of leaf0, 1 of leaf1, 1 of leaf2, 1 of leaf3 and 1 "
+                          "more"));
+  // As many of each leaf tell no nodes apart.
+  EXPECT_THAT(reasons(Algorithm::kRing, 8, clos({"network.failed_uplinks=leaf0:2+leaf1:2"})),
+              ElementsAre(HasSubstr("network.placement")));
   EXPECT_THAT(reasons(Algorithm::kRing, 8, clos({})), ElementsAre(HasSubstr("network.placement")));
 }
 
@@ -91,7 +98,7 @@ TEST(Symmetry, ARunOfAllNodesSaysWhyAndHowMuchWasAlike) {
               Contains(AllOf(HasSubstr("gdr, Ring, 8 GiB: all 8 nodes are simulated"),
                              HasSubstr("node 5 is not like the others"))));
   const auto is_of_symmetry = HasSubstr("nodes are simulated");
-  EXPECT_THAT(notes(8, slow, Bytes::kib(64)), Not(Contains(is_of_symmetry)));         // a moment
+  EXPECT_THAT(notes(8, slow, Bytes::kib(64)), Not(Contains(is_of_symmetry)));        // a moment
   EXPECT_THAT(notes(8, slow, Bytes::gib(8), false), Not(Contains(is_of_symmetry)));  // as asked
   EXPECT_THAT(notes(8, {"nccl.algo=Ring"}, Bytes::gib(8)), Not(Contains(is_of_symmetry)));
   EXPECT_THAT(notes(2, {"nccl.algo=Ring", "nic@1.trained_width=4"}, Bytes::gib(8)),
