@@ -475,6 +475,17 @@ bool run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
   return has_drawn;
 }
 
+constexpr const char* kLaunchesAreIdle =
+    "no effect on jobs, whose launches follow each other on the GPUs: ";
+
+/// How jobs on shared rates share what they share.
+std::string sharing_note(const Machine& machine) {
+  return machine.has_emulated_nics()
+             ? "jobs over emulated NICs share memories and links message by message"
+             : "jobs share links as ports of switches take turns: each NIC's messages together get "
+               "as much as another's (as many of a job as it sends at once when it runs alone)";
+}
+
 /// What the user said that has no effect on jobs.
 void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& settings,
                    const Cluster& cluster, Fidelity fidelity, std::vector<std::string>& notes) {
@@ -484,11 +495,7 @@ void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& setti
   if (params.choice("nccl.decisions") == "simple") add_unread_notes(env, settings, params, notes);
   add_forced_note(params, false, notes);
   if (!on_packets) {
-    notes.emplace_back(
-        cluster.machine.has_emulated_nics()
-            ? "jobs over emulated NICs share memories and links message by message"
-            : "jobs share links as ports of switches take turns: each NIC's messages together get "
-              "as much as another's (as many of a job as it sends at once when it runs alone)");
+    notes.push_back(sharing_note(cluster.machine));
     add_packets_note(settings, kWithoutPackets, notes);
   }
   add_emulated_note(settings, cluster.machine, notes);
@@ -499,7 +506,7 @@ void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& setti
   add_rate_notes(settings, cluster.machine, notes);
   for (const ScenarioSetting& s : settings) {
     if (is_of_launches(s.key)) {
-      notes.push_back("no effect on jobs, whose launches follow each other on the GPUs: " + s.key);
+      notes.push_back(kLaunchesAreIdle + s.key);
     }
   }
 }
@@ -543,6 +550,9 @@ RunResult predict_jobs(const Scenario& scenario, const TopologySpec& spec,
     has_drawn = run_paths(cluster, scenario, parts, asked.env, asked.version, options, result);
   } catch (const TooLarge&) {
     if (on_packets || !are_separate(cluster.machine, scenario.jobs)) throw;
+    std::erase_if(result.notes, [&](const std::string& note) {  // true of jobs at once alone
+      return note == sharing_note(cluster.machine) || note.starts_with(kLaunchesAreIdle);
+    });
     predict_separately(scenario, spec, options, catalog, result);
   }
   add_seed_note(asked.settings,

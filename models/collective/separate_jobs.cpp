@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/collective/joint_progress.hpp"
+#include "models/collective/spares.hpp"
 
 namespace weft {
 namespace {
@@ -85,7 +86,10 @@ void predict_separately(const Scenario& scenario, const TopologySpec& spec,
     alone.jobs.clear();
     alone.op = job.op;
     alone.sizes = {job.size};
-    PredictOptions its_own = options;  // what is set of nodes counts last
+    PredictOptions its_own = options;               // what is set of nodes counts last
+    for (auto* set : {&alone.set, &its_own.set}) {  // of the cluster, whose nodes the job's are
+      std::erase_if(*set, [](const ScenarioSetting& s) { return is_spares_key(s.key); });
+    }
     its_own.set.push_back({"nodes", std::to_string(job.nodes.size()), job.place});
     its_own.on_progress = [&](const RunProgress& p) { progress.is_at(j, p); };
     const auto not_run = [&](const std::string& path) {
@@ -116,7 +120,7 @@ void predict_separately(const Scenario& scenario, const TopologySpec& spec,
   result.rows = std::move(rows);
   result.notes.emplace_back(
       "jobs share no link between switches: each is as fast as alone, and was predicted as a "
-      "cluster of its own nodes");
+      "cluster of its own nodes, whose launches follow each other as nccl.launch says");
 }
 
 }  // namespace weft

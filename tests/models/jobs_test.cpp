@@ -193,6 +193,50 @@ TEST(Jobs, AreSeparateOnLeavesOfTheirOwn) {
   EXPECT_FALSE(separate({"nic0@3.trained_width=4"}, {{0, 1}, {2, 3}}));
 }
 
+/// Jobs on leaves of their own, of 4 nodes each.
+Scenario apart(const std::string& more) {
+  return parse_scenario(fmt::format(R"(scenario: apart
+topology: ../topologies/hgx-h100-8nic.yaml
+nodes: 16
+jobs:
+  - {{job: a, nodes: "0-7", op: allreduce, size: 64 MiB}}
+  - {{job: b, nodes: "8-11", op: allreduce, size: 72 MiB}}
+memory_paths: [gdr]
+set: {{nccl.algo: Ring, network.kind: leaf-spine, network.ports: 64{}}}
+)",
+                                    more),
+                        shipped("scenarios/jobs.yaml"));
+}
+
+// Jobs together are one launch each; launches behind each other overlap by 0.2 % more where a job
+// is on two leaves.
+TEST(Jobs, ThatDoNotMeetAreTogetherAsFastAsOneByOne) {
+  const Scenario scenario = apart(", nccl.launch: single, nccl.host_wait: 0 us");
+  const ParamCatalog catalog = make_catalog();
+  const RunResult together = predict(scenario, {}, catalog);
+  RunResult each;
+  predict_separately(scenario, read_topology(scenario.topology, catalog), {}, catalog, each);
+  ASSERT_EQ(together.rows.size(), 2U);
+  ASSERT_EQ(each.rows.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(together.rows[i].launches, 1U);
+    EXPECT_NEAR(together.rows[i].time_us / each.rows[i].time_us, 1, 1e-9);
+  }
+}
+
+// Nodes that have failed are the cluster's, not each job's.
+TEST(Jobs, OneByOneHaveAllTheirNodes) {
+  const Scenario scenario = apart(", failed.nodes: 2");
+  const ParamCatalog catalog = make_catalog();
+  PredictOptions options;
+  options.set.push_back({"failed.nics", "2", {}});
+  RunResult each;
+  predict_separately(scenario, read_topology(scenario.topology, catalog), options, catalog, each);
+  EXPECT_EQ(each.rows.at(0).nodes, 8U);
+  EXPECT_EQ(each.rows.at(1).nodes, 4U);
+  EXPECT_THAT(each.notes, ::testing::Not(::testing::Contains(HasSubstr("out of service"))));
+}
+
 /// Two jobs of 2,432 nodes of one GPU each, on leaves of 128: 5.9e6 connections of the all-to-all
 /// are too many to run.
 Scenario large_jobs(const std::string& first, const std::string& second) {
@@ -218,6 +262,7 @@ TEST(Jobs, TooLargeOnesThatDoNotMeetAreClustersOfTheirOwn) {
   const RunResult jobs = predict(large_jobs("0-2431", "2432-4863"), {}, make_catalog());
   ASSERT_EQ(jobs.rows.size(), 2U);
   EXPECT_THAT(jobs.notes, ::testing::Contains(HasSubstr("jobs share no link between switches")));
+  EXPECT_THAT(jobs.notes, ::testing::Not(::testing::Contains(HasSubstr("jobs share links"))));
   for (const ResultRow& row : jobs.rows) {
     Scenario alone = large_jobs("0", "1");
     alone.jobs.clear();
