@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -16,10 +18,14 @@ namespace weft {
 namespace {
 
 constexpr std::array kKeys{
-    SparesKey{"failed.nodes", "nodes that have failed; those that no spare makes good are missing"},
-    SparesKey{"failed.nics",
-              "NICs that have failed; each that no spare makes good takes its node "
-              "out of service"},
+    SparesKey{
+        "failed.nodes",
+        "nodes that have failed; as many as no spare makes good are missing, the last ones of "
+        "a network that stays as it was built"},
+    SparesKey{
+        "failed.nics",
+        "NICs that have failed, each on a node of its own; one that no spare makes good takes "
+        "its node out of service"},
     SparesKey{"failed.uplinks",
               "links from leaves to spines that have failed; those that no spare makes good are "
               "missing of one leaf after the other, as network.failed_uplinks has it"},
@@ -50,7 +56,7 @@ std::uint64_t amount_of(const ScenarioSetting& setting, All all_of) {
   return static_cast<std::uint64_t>(count);
 }
 
-/// Of leaves, and how many links to spines each has.
+/// Of leaves below spines, and how many links to these each has.
 struct Uplinks {
   std::uint32_t leaves{0};
   std::uint32_t of_each{0};
@@ -60,7 +66,7 @@ struct Uplinks {
 
 Uplinks uplinks_of(const TopologySpec& spec) {
   const Fabric fabric(spec, spec.nodes);
-  if (fabric.network_tiers().size() < 2) return {};
+  if (!has_leaves_below_spines(fabric)) return {};
   const NetworkTier& leaf = fabric.network_tiers().front();
   return {leaf.switches(), leaf.up};
 }
@@ -77,6 +83,20 @@ std::span<const SparesKey> spares_keys() { return kKeys; }
 
 bool is_spares_key(std::string_view key) {
   return std::ranges::any_of(kKeys, [&](const SparesKey& known) { return known.key == key; });
+}
+
+bool has_leaves_below_spines(const Fabric& fabric) {
+  const NetworkSpec::Kind kind = fabric.spec().network.kind;
+  const std::vector<NetworkTier>& tiers = fabric.network_tiers();
+  return kind != NetworkSpec::Kind::kDragonflyPlus && tiers.size() > 1 &&
+         tiers.front().switches() > 1;
+}
+
+void refuse_spares(const std::vector<ScenarioSetting>& settings) {
+  for (const ScenarioSetting& s : settings) {
+    if (!is_spares_key(s.key)) continue;
+    throw InputError(s.place, s.key + ": is of NCCL's operations on whole clusters (weft run)");
+  }
 }
 
 Spares spares_of(const std::vector<ScenarioSetting>& settings, const TopologySpec& spec) {
@@ -96,35 +116,95 @@ Spares spares_of(const std::vector<ScenarioSetting>& settings, const TopologySpe
   return out;
 }
 
-void take_out_missing(const Spares& spares, TopologySpec& spec) {
+namespace {
+
+/// The leaves of a node, by their numbers.
+std::set<std::size_t> leaves_of(const Fabric& fabric, std::uint32_t node) {
+  std::set<std::size_t> out;
+  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+    const auto wire = fabric.wire_link(fabric.device(node, DeviceKind::kNic, n));
+    if (!wire) continue;
+    out.insert(fabric.link(*wire).b.index() - fabric.nodes() * fabric.devices_per_node());
+  }
+  return out;
+}
+
+bool is_cabled_alike(const Fabric& built, const Fabric& left) {
+  const auto switches = [](const Fabric& fabric) {
+    std::vector<std::uint32_t> out;
+    for (const NetworkTier& tier : fabric.network_tiers()) out.push_back(tier.switches());
+    return out;
+  };
+  if (switches(built) != switches(left)) return false;
+  for (std::uint32_t node = 0; node < left.nodes(); ++node) {
+    if (leaves_of(built, node) != leaves_of(left, node)) return false;
+  }
+  return true;
+}
+
+/// Leaves out the nodes behind the first `nodes`; the network stays as it was built.
+void keep_first(std::uint32_t nodes, TopologySpec& spec) {
+  const Fabric built(spec, spec.nodes);
+  spec.nodes = nodes;
+  if (built.network_tiers().empty()) return;
+  using Kind = NetworkSpec::Kind;
+  NetworkSpec& network = spec.network;
+  const std::uint32_t groups = built.network_tiers().front().groups;
+  if (network.kind == Kind::kDragonfly || network.kind == Kind::kDragonflyPlus) {
+    network.groups = groups;
+  } else if (network.kind != Kind::kOneSwitch && network.kind != Kind::kTorus) {
+    network.groups = groups / static_cast<std::uint32_t>(leaves_of(built, 0).size());
+  }
+  if (is_cabled_alike(built, Fabric(spec, nodes))) return;
+  throw InputError(
+      "failed.nodes, failed.nics: placement=round-robin on this network cables fewer nodes "
+      "otherwise; take placement=packed");
+}
+
+void take_out_nodes(const Spares& spares, TopologySpec& spec) {
   const std::uint64_t nodes = spares.missing_nodes();
+  if (nodes == 0) return;
+  const std::string why = fmt::format(
+      "{} node{} and {} NIC{} (each taken to be on a node of its own) have failed, {} and {} lie "
+      "ready",
+      spares.nodes.failed, spares.nodes.failed == 1 ? "" : "s", spares.nics.failed,
+      spares.nics.failed == 1 ? "" : "s", spares.nodes.spare, spares.nics.spare);
   if (nodes >= spec.nodes) {
     throw InputError(
-        fmt::format("failed.nodes, failed.nics: {} of {} nodes are out of service; "
-                    "one has to be left",
-                    nodes, spec.nodes));
+        fmt::format("failed.nodes, failed.nics: no node is left of {}: {}", spec.nodes, why));
   }
-  if (nodes > 0) {
-    spec.notes.push_back(
-        fmt::format("{} of {} nodes are out of service: the others run ({} nodes and {} NICs have "
-                    "failed, {} and "
-                    "{} lie ready)",
-                    nodes, spec.nodes, spares.nodes.failed, spares.nics.failed, spares.nodes.spare,
-                    spares.nics.spare));
-    spec.nodes -= static_cast<std::uint32_t>(nodes);
-  }
-  const std::uint64_t links = spares.uplinks.missing();
+  spec.notes.push_back(
+      fmt::format("{} of {} nodes {} out of service, the others run on the network as it was "
+                  "built: {}",
+                  nodes, spec.nodes, nodes == 1 ? "is" : "are", why));
+  keep_first(spec.nodes - static_cast<std::uint32_t>(nodes), spec);
+}
+
+void take_out_uplinks(std::uint64_t links, TopologySpec& spec) {
   if (links == 0) return;
   const Uplinks all = uplinks_of(spec);
   for (std::uint32_t leaf = 0; leaf < all.leaves; ++leaf) {
-    const auto down =
+    const auto more =
         static_cast<std::uint32_t>(links / all.leaves + (leaf < links % all.leaves ? 1 : 0));
-    if (down > 0) spec.network.failed_uplinks[leaf] += down;
+    if (more == 0) break;
+    std::uint32_t& down = spec.network.failed_uplinks[leaf];
+    down += more;
+    if (down < all.of_each) continue;
+    throw InputError(fmt::format(
+        "failed.uplinks: {} missing of {} leaves with {} links to spines each leave leaf{} none",
+        links, all.leaves, all.of_each, leaf));
   }
   spec.notes.push_back(
       fmt::format("{} of {:.0f} links from leaves to spines have failed and are "
                   "not made good: missing of one leaf after the other",
                   links, all.all()));
+}
+
+}  // namespace
+
+void take_out_missing(const Spares& spares, TopologySpec& spec) {
+  take_out_uplinks(spares.uplinks.missing(), spec);
+  take_out_nodes(spares, spec);
 }
 
 }  // namespace weft

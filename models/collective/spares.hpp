@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/input/scenario.hpp"
+#include "sim/topology/fabric.hpp"
 #include "sim/topology/spec.hpp"
 
 namespace weft {
@@ -21,6 +22,10 @@ bool is_spares_key(std::string_view key);
 /// Whether it says what has failed, so that a cluster as it is bought has none of it.
 inline bool is_failed_key(std::string_view key) { return key.starts_with("failed."); }
 
+/// What a note says of spares that nothing makes use of.
+inline constexpr std::string_view kSparesAreIdle =
+    "where none has failed, but on costs (weft sweep --prices)";
+
 /// Of nodes, NICs or links from leaves to spines.
 struct FailedAndSpare {
   std::uint64_t failed{0};
@@ -31,9 +36,10 @@ struct FailedAndSpare {
 };
 
 /// What has failed of a cluster and what was bought to take its place, as settings say. A share is
-/// of what runs, rounded up. Spares stand wherever what they replace stood. A NIC that is not made
-/// good takes its node out of service, which a spare node may make good; links that are not are
-/// missing of one leaf after the other, and what they carried goes by the leaf's others.
+/// of what was bought without spares, rounded up. Spares stand wherever what they replace stood. A
+/// NIC that is not made good takes its node out of service (each one of its own), which a spare
+/// node may make good; links that are not are missing of one leaf after the other, and what they
+/// carried goes by the leaf's others.
 struct Spares {
   FailedAndSpare nodes;
   FailedAndSpare nics;
@@ -44,12 +50,19 @@ struct Spares {
   }
 };
 
-/// `spec`: with all other settings applied. Throws InputError: no such number; uplinks where there
-/// are none.
+/// Whether there are leaves whose links to spines may fail: several, of a folded Clos.
+bool has_leaves_below_spines(const Fabric& fabric);
+
+/// Throws InputError where one of the settings is of failures or spares: for what runs on a few
+/// devices by their names, such as a perftest.
+void refuse_spares(const std::vector<ScenarioSetting>& settings);
+
+/// `spec`: with all other settings applied. Throws InputError: no such number; a number of uplinks
+/// where there are none.
 Spares spares_of(const std::vector<ScenarioSetting>& settings, const TopologySpec& spec);
 
-/// Leaves out of the cluster what is missing, and says so in its notes. Throws InputError where
-/// nothing is left.
+/// Leaves out of the cluster what is missing, and says so in its notes: of nodes the last ones, of
+/// a network that stays as it was built for all. Throws InputError where nothing is left.
 void take_out_missing(const Spares& spares, TopologySpec& spec);
 
 }  // namespace weft

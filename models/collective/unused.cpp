@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "models/collective/notes.hpp"
+#include "models/collective/spares.hpp"
 #include "models/gpu/copy_engine.hpp"
 #include "models/host/iommu.hpp"
 #include "models/machine/by_node.hpp"
@@ -200,6 +201,21 @@ bool is_above_the_leaf(const std::string& setting, const RunFacts& run) {
          tiers.size() > 1 && tiers.front().switches() == 1;
 }
 
+/// Of failures and spares: uplinks where there are none, and spares of what none has failed of.
+std::string why_spare_is_unused(const std::string& setting,
+                                const std::vector<ScenarioSetting>& settings, const RunFacts& run) {
+  if (!is_spares_key(setting)) return "";
+  if (setting.ends_with(".uplinks") && !has_leaves_below_spines(run.machine.fabric())) {
+    return "without leaves that have links to spines";
+  }
+  if (is_failed_key(setting)) return "";
+  const std::string failed = "failed" + setting.substr(setting.find('.'));
+  const bool has_failed = std::ranges::any_of(settings, [&](const ScenarioSetting& s) {
+    return s.key == failed || (s.key == "failed.nics" && failed == "failed.nodes");
+  });
+  return has_failed ? "" : std::string(kSparesAreIdle);
+}
+
 std::string why_unused(const std::string& setting, const RunFacts& run) {
   if (is_above_the_leaf(setting, run)) return "with all NICs on one leaf";
   const std::string key = declared_key(setting, run.machine);
@@ -297,7 +313,8 @@ void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFac
                       std::vector<std::string>& notes) {
   std::vector<std::pair<std::string, std::vector<std::string>>> keys;  // by reason, as they come
   for (const ScenarioSetting& s : settings) {
-    const std::string why = why_unused(s.key, run);
+    std::string why = why_spare_is_unused(s.key, settings, run);
+    if (why.empty()) why = why_unused(s.key, run);
     if (why.empty()) continue;
     auto at = std::find_if(keys.begin(), keys.end(),
                            [&](const auto& reason) { return reason.first == why; });
