@@ -5,6 +5,7 @@
 
 #include "models/collective/predict.hpp"
 #include "models/collective/settings.hpp"
+#include "models/collective/spares.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/registry/registry.hpp"
 
@@ -23,6 +24,7 @@ Assembled::Assembled(TopologySpec spec, const std::vector<ScenarioSetting>& sett
 
 Fabric Assembled::settled(TopologySpec spec, const std::vector<ScenarioSetting>& settings,
                           std::uint32_t fewest_nodes) {
+  refuse_spares(settings);
   apply_settings(settings, spec, params);
   const std::uint32_t nodes = std::max(spec.nodes, fewest_nodes);
   return {std::move(spec), nodes};

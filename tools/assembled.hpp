@@ -12,7 +12,8 @@
 
 namespace weft {
 
-/// A topology with what was set, as the models take it. Throws InputError.
+/// A topology with what was set, as the models take it: all of it, without failures and spares.
+/// Throws InputError.
 struct Assembled {
   Assembled(TopologySpec spec, const std::vector<ScenarioSetting>& settings,
             std::uint32_t fewest_nodes);

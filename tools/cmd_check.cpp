@@ -75,8 +75,9 @@ void check(const std::string& file, const std::string& gpu) {
   NcclEnv env;
   if (scenario_file) env = apply_nccl_env(scenario.env, params, scenario.env_place);
   if (!gpu.empty()) scenario.set.push_back({"gpu.part", gpu, {}});
+  spec.nodes = scenario.nodes.value_or(spec.nodes);
   apply_settings(scenario.set, spec, params);
-  const std::uint32_t nodes = scenario.nodes.value_or(spec.nodes);
+  const std::uint32_t nodes = spec.nodes;
   require_verbs(env, nodes, scenario.env_place);
   const Fabric fabric(std::move(spec), nodes);
   const DeviceParams devices(fabric, params, parts);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -38,7 +39,7 @@ constexpr unsigned kMostNodes = 1'048'576;
 constexpr std::size_t kMostRanks = 1'048'576;
 constexpr std::size_t kMostJsonEntries = 600'000;
 
-/// A topology in NCCL's terms, and how many nodes it is for unless the user says.
+/// A topology in NCCL's terms, and for how many nodes.
 struct NcclTopology {
   NcclTree tree;
   unsigned nodes{1};
@@ -57,9 +58,9 @@ bool is_xml(const std::string& text) {
 }
 
 /// NCCL's own file is taken as it is; anything else, and a file without GPUs, becomes a fabric
-/// first.
+/// first. `asked`: how many nodes; 0: as it says.
 NcclTopology read(const std::string& file, const std::vector<std::string>& set,
-                  const std::string& gpu) {
+                  const std::string& gpu, unsigned asked) {
   const std::string text = read_text_file(file);
   if (is_xml(text)) {
     NcclTree tree = parse_nccl_tree(text, file);
@@ -70,7 +71,7 @@ NcclTopology read(const std::string& file, const std::vector<std::string>& set,
         throw InputError(std::string(option) + ": " + file +
                          " is NCCL's own and is taken as it is");
       }
-      return {std::move(tree), 1, {}};
+      return {std::move(tree), std::max(asked, 1U), {}};
     }
   }
   const ParamCatalog catalog = make_catalog();
@@ -78,7 +79,9 @@ NcclTopology read(const std::string& file, const std::vector<std::string>& set,
   Params params(catalog);
   TopologySpec spec = parse_topology(text, file, catalog);
   // The topology's defaults; a skeleton's NVLinks.
-  apply_settings(parse_settings(set, gpu), spec, params);
+  std::vector<ScenarioSetting> settings = parse_settings(set, gpu);
+  if (asked > 0) settings.push_back({"nodes", std::to_string(asked), {}});
+  apply_settings(settings, spec, params);
   const unsigned nodes = spec.nodes;
   const std::vector<std::string> assumed = spec.notes;
   const Fabric fabric(std::move(spec), 1);
@@ -95,8 +98,9 @@ NcclTopology read(const std::string& file, const std::vector<std::string>& set,
 void run(const NcclArguments& arguments) {
   const NcclVersion version = parse_nccl_version(arguments.version);
   const NcclEnv env = parse_nccl_env(variables_of(arguments.env));
-  const NcclTopology topology = read(arguments.topology, arguments.set, arguments.gpu);
-  const unsigned hosts = arguments.nodes > 0 ? arguments.nodes : topology.nodes;
+  const NcclTopology topology =
+      read(arguments.topology, arguments.set, arguments.gpu, arguments.nodes);
+  const unsigned hosts = topology.nodes;
   require_verbs(env, hosts);
   const std::size_t ranks = hosts * count_gpus(topology.tree.system);
   if (ranks > kMostRanks) {

@@ -105,17 +105,52 @@ std::vector<ScenarioSetting> settings_at(const Sweep& sweep, std::size_t point) 
   return out;
 }
 
+/// How long the cables of a topology are, by its parameters. `spec` and `params` must outlive it.
+CableLengths cable_lengths(const TopologySpec& spec, const Params& params) {
+  const auto of_tier = [&](const std::string& tier, bool is_local) {
+    const NetworkSpec& network = spec.network;
+    const NetworkTierSpec& said = tier == "leaf"    ? network.leaf
+                                  : tier == "spine" ? network.spine
+                                                    : network.core;
+    return params.number(is_local ? "netswitch.local_length" : "netswitch.uplink_length",
+                         {.device = tier, .topology = &said.settings});
+  };
+  return {params.number("wire.cable_length"), of_tier};
+}
+
+/// A point's cluster as it is bought: with all that has failed since, and what lies ready. Throws
+/// InputError where it cannot be built.
+std::vector<BillLine> bill_of(const Sweep& sweep, std::size_t point) {
+  std::vector<ScenarioSetting> settings = sweep.scenario.set;
+  for (ScenarioSetting& s : settings_at(sweep, point)) settings.push_back(std::move(s));
+  const std::vector<ScenarioSetting> all = settings;
+  std::erase_if(settings, [](const ScenarioSetting& s) { return is_failed_key(s.key); });
+  TopologySpec spec = sweep.topology;
+  Params params(sweep.catalog);
+  spec.nodes = sweep.scenario.nodes.value_or(spec.nodes);
+  apply_settings(settings, spec, params);
+  drop_uncabled_nics(spec);
+  const Spares spares = spares_of(all, spec);
+  const auto nodes = spec.nodes + static_cast<std::uint32_t>(spares.nodes.spare);
+  const Fabric fabric(spec, nodes);
+  std::vector<BillLine> out = bill_of_parts(fabric, cable_lengths(spec, params));
+  add_spares(out, spares.nics.spare, spares.uplinks.spare);
+  return out;
+}
+
 /// The block of a point; nullopt if it was stopped. `idle` hears of what was set without an effect.
 template <typename Idle>
 std::optional<Block> run_point(const Sweep& sweep, std::size_t point, PredictOptions options,
                                Idle idle) {
   options.set = settings_at(sweep, point);
   try {
+    if (sweep.has_prices && !sweep.totals[point]) (void)bill_of(sweep, point);  // throws why
     const RunResult result =
         sweep.predictor(sweep.scenario, sweep.topology, options, sweep.catalog);
     if (!result.not_run.empty()) return std::nullopt;
     for (const std::string& note : result.notes) {
-      if (note.starts_with("no effect")) idle(note);
+      const bool is_of_costs = sweep.has_prices && note.find(kSparesAreIdle) != std::string::npos;
+      if (note.starts_with("no effect") && !is_of_costs) idle(note);
     }
     return block_of(sweep, point, result);
   } catch (const Stopped&) {
@@ -167,17 +202,23 @@ std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
 
 /// Refuses an axis of which no value can be set behind those of the axes before it at any point,
 /// such as one whose key does not exist, so that nothing runs in vain. (A single bad value is said
-/// in its points' rows.)
+/// in its points' rows.) What has failed and what lies ready is of the cluster that all axes make:
+/// it is judged last.
 void check_axes(const Sweep& sweep) {
-  for (std::size_t axis = 0; axis < sweep.axes.size(); ++axis) {
+  const std::size_t all = sweep.axes.size();
+  for (std::size_t step = 1; step <= all + 1; ++step) {
     std::optional<InputError> first_refusal;
     const bool any = std::any_of(sweep.points.begin(), sweep.points.end(), [&](const auto& point) {
       TopologySpec spec = sweep.topology;
+      spec.nodes = sweep.scenario.nodes.value_or(spec.nodes);
       Params params(sweep.catalog);
       std::vector<ScenarioSetting> settings = sweep.scenario.set;
       settings.insert(settings.end(), sweep.options.set.begin(), sweep.options.set.end());
-      for (std::size_t i = 0; i <= axis; ++i) {
+      for (std::size_t i = 0; i < std::min(step, all); ++i) {
         settings.push_back({sweep.axes[i].key, point.values[i], {}});
+      }
+      if (step <= all) {
+        std::erase_if(settings, [](const ScenarioSetting& s) { return is_spares_key(s.key); });
       }
       try {
         apply_settings(settings, spec, params);
@@ -191,48 +232,15 @@ void check_axes(const Sweep& sweep) {
   }
 }
 
-/// How long the cables of a topology are, by its parameters. `spec` and `params` must outlive it.
-CableLengths cable_lengths(const TopologySpec& spec, const Params& params) {
-  const auto of_tier = [&](const std::string& tier, bool is_local) {
-    const NetworkSpec& network = spec.network;
-    const NetworkTierSpec& said = tier == "leaf"    ? network.leaf
-                                  : tier == "spine" ? network.spine
-                                                    : network.core;
-    return params.number(is_local ? "netswitch.local_length" : "netswitch.uplink_length",
-                         {.device = tier, .topology = &said.settings});
-  };
-  return {params.number("wire.cable_length"), of_tier};
-}
-
-/// A cluster as it is bought: with all that has failed since, and what lies ready. Throws
-/// InputError where it cannot be built.
-std::vector<BillLine> bill_of(const Sweep& sweep, std::vector<ScenarioSetting> settings) {
-  const std::vector<ScenarioSetting> all = settings;
-  std::erase_if(settings, [](const ScenarioSetting& s) { return is_failed_key(s.key); });
-  TopologySpec spec = sweep.topology;
-  Params params(sweep.catalog);
-  spec.nodes = sweep.scenario.nodes.value_or(spec.nodes);
-  apply_settings(settings, spec, params);
-  drop_uncabled_nics(spec);
-  const Spares spares = spares_of(all, spec);
-  const auto nodes = spec.nodes + static_cast<std::uint32_t>(spares.nodes.spare);
-  const Fabric fabric(spec, nodes);
-  std::vector<BillLine> out = bill_of_parts(fabric, cable_lengths(spec, params));
-  add_spares(out, spares.nics.spare, spares.uplinks.spare);
-  return out;
-}
-
 /// What each point costs as it is bought; nullopt where it cannot be built, which its row
 /// says. Throws InputError: a part without a price; Stopped.
 std::vector<std::optional<BillTotal>> totals_of(const Sweep& sweep, const PriceList& prices) {
   std::vector<std::optional<BillTotal>> totals;
   for (std::size_t point = 0; point < sweep.points.size(); ++point) {
     sweep.options.stop->check();
-    std::vector<ScenarioSetting> settings = sweep.scenario.set;
-    for (ScenarioSetting& s : settings_at(sweep, point)) settings.push_back(std::move(s));
     std::vector<BillLine> bill;
     try {
-      bill = bill_of(sweep, std::move(settings));
+      bill = bill_of(sweep, point);
     } catch (const InputError&) {
       totals.emplace_back();
       continue;

@@ -158,6 +158,7 @@ void Scenario::check() const {
   }
   apply_nccl_env(env, params, places, scenario_nccl_version(scenario));
   TopologySpec spec = read_topology(scenario.topology, catalog);
+  spec.nodes = scenario.nodes.value_or(spec.nodes);
   std::vector<ScenarioSetting> settings = scenario.set;
   for (ScenarioSetting& setting : settings_of(set_)) settings.push_back(std::move(setting));
   apply_settings(settings, spec, params);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/collective/settings.hpp"
+#include "models/collective/spares.hpp"
 #include "models/copies/matrices.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/perftest/perftest.hpp"
@@ -113,6 +114,7 @@ RunResult predict_tool_rows(const std::vector<const MeasuredRow*>& rows, Topolog
   if (is_copy(first)) machine = with_large_buffers(std::move(machine), catalog);
   std::vector<ScenarioSetting> all = settings;
   all.insert(all.end(), options.set.begin(), options.set.end());
+  refuse_spares(all);
   const PartLibrary parts(catalog);
   Params params(catalog);
   apply_settings(all, machine, params);

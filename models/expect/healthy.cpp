@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/collective/spares.hpp"
 #include "models/doctor/check_table.hpp"
 #include "models/doctor/checks.hpp"
 #include "models/doctor/patient.hpp"
@@ -108,7 +109,7 @@ void take_settings(std::vector<ScenarioSetting> set, const ParamCatalog& catalog
   out.found_set = std::move(set);
   for (const ScenarioSetting& setting : out.found_set) {
     const std::string key = parameter_of(setting.key, out.found.spec);
-    if (key == "network.failed_uplinks" || key == "failed.uplinks") {
+    if (key == "network.failed_uplinks" || is_failed_key(key)) {
       out.mended.push_back("without " + setting.key + "=" + setting.value);
       continue;
     }

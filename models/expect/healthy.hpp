@@ -25,7 +25,8 @@ struct Subject {
 
 /// What a topology and settings say that no healthy machine has, undone: trained_gen and
 /// trained_width lower than the ports can, ACS bits that redirect or block, an IOMMU that
-/// translates, nic.mrrs below 4096 B, relaxed ordering or GPUDirect RDMA off at a NIC.
+/// translates, nic.mrrs below 4096 B, relaxed ordering or GPUDirect RDMA off at a NIC, uplinks that
+/// are down, and what failed.* says.
 Subject subject_of(TopologySpec spec, std::vector<ScenarioSetting> set,
                    const ParamCatalog& catalog);
 

@@ -33,6 +33,7 @@ parts:
   - {is: nic-cable, cost: 1, watts: 0.5}
   - {is: switch-cable, cost: 5}
 """
+H100 = "../../topologies/hgx-h100-8nic.yaml"  # from where tests run
 CLOS = ("--set", "network.kind=leaf-spine", "--set", "network.ports=64")
 GRID = ("--set", "nic.count=1,2,4,8", "--set", "wire.kind=roce,infiniband", "--set", "wire.mtu=1024,4096")
 
@@ -102,6 +103,34 @@ class Prices(CapacityTest):
         self.refused(["sweep", FAST, *asked, "--set", "failed.nodes=9"],
                      "failed.nodes: '9' is not a whole number from 0 to 8, all that there are, or a share of them such as 2 %")
 
+    def test_what_failed_is_of_the_scenarios_nodes_and_of_all_axes(self):
+        # The topology has 2 nodes, the scenario 4.
+        rows = rows_of(self.ok("sweep", FAST, "--set", "failed.nodes=2,3"))
+        self.assertEqual([int(row["ranks"]) // 8 for row in rows], [2, 1])
+        rows = rows_of(self.ok("sweep", FAST, "--set", "failed.uplinks=2,4", "--set", "nodes=16", *CLOS))
+        self.assertEqual(len(rows), 2)
+        (self.here / "set.yaml").write_text(FAST_TEXT.replace("set: {", "set: {failed.nodes: 3, "))
+        self.assertEqual(weft("check", "set.yaml", cwd=self.here).returncode, 0)
+        self.assertEqual(weft("nccl", H100, "--nodes", "4", "--set",
+                              "failed.nodes=1", "--json", "-", cwd=self.here).stdout,
+                         weft("nccl", H100, "--nodes", "3", "--json", "-",
+                              cwd=self.here).stdout)
+        self.refused(["perftest", H100, "--set", "failed.nodes=1"],
+                     "failed.nodes: is of NCCL's operations on whole clusters (weft run)")
+
+    def test_spares_that_cannot_be_bought_are_a_reason_in_the_row(self):
+        # 16 hosts are all that a fat tree of 4 ports holds; of one leaf there are no uplinks.
+        asked = ("--set", "nic.count=1", "--set", "gpu.count=1", "--set", "network.kind=fat-tree", "--set", "network.ports=4",
+                 "--prices", "prices.yaml")
+        (self.here / "prices.yaml").write_text(PRICES.replace("ports: 64, ", ""))
+        run = weft("sweep", FAST, *asked, "--set", "nodes=16", "--set", "spare.nodes=0,1", cwd=self.here)
+        self.assertEqual(run.returncode, 2)
+        bought, not_bought = rows_of(run.stdout.decode())
+        self.assertTrue(bought["cost"])
+        self.assertIn("do not fit, at most 16 do", not_bought["not_run"])
+        self.refused(["sweep", FAST, *CLOS, "--set", "spare.uplinks=1", "--prices", "prices.yaml"],
+                     "spare.uplinks: '1' is not a whole number from 0 to 0, all that there are, or a share of them such as 2 %")
+
     def test_a_part_without_a_price_is_refused_before_anything_runs(self):
         for without, what in (("  - {is: switch, ports: 64, cost: 300, watts: 40}\n", "switch of 64 ports (part quantum-2)"),
                               ("  - {is: nic, part: connectx-7, cost: 10, watts: 2}\n", "nic (part connectx-7)"),
@@ -126,6 +155,9 @@ class Prices(CapacityTest):
                 (PRICES.replace("is: nic-cable", "is: nic-cable, ports: 2"), ":7:21: parts[3].ports: belongs to a switch"),
                 (PRICES.replace("is: nic-cable", "is: nic-cable, tier: leaf"),
                  ":7:21: parts[3].tier: belongs to a switch-cable"),
+                (PRICES.replace("is: switch-cable", "is: switch-cable, tier: spin"),
+                 ":8:24: parts[4].tier: 'spin' is no tier; known: core, leaf, spine"),
+                (PRICES.replace("is: switch-cable", "is: switch-cable, up_to: -3 m"), ":8:24: parts[4].up_to: "),
                 (PRICES.replace("is: switch,", "is: switch, up_to: 3 m,"), ":6:18: parts[2].up_to: belongs to a cable"),
                 (PRICES.replace("is: nic-cable", "is: nic-cable, up_to: 3"), ":7:21: parts[3].up_to: ")):
             (self.here / "prices.yaml").write_text(text)

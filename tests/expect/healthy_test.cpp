@@ -36,10 +36,17 @@ TEST(Healthy, AShippedMachineIsHealthy) {
 
 TEST(Healthy, WhatNoHealthyMachineHasIsLeftOutOfTheSettings) {
   const ParamCatalog catalog = make_catalog();
-  const std::vector<std::pair<std::string, std::string>> faults{
-      {"nic3.trained_width", "8"},      {"nic.trained_gen", "3"},   {"gpu0.port_acs", "RR+CR"},
-      {"switch.acs", "SV+RR+CR+UF"},    {"cpu.iommu", "translate"}, {"nic.mrrs", "512 B"},
-      {"nic1.relaxed_ordering", "off"}, {"nic.gdr", "off"}};
+  const std::vector<std::pair<std::string, std::string>> faults{{"nic3.trained_width", "8"},
+                                                                {"nic.trained_gen", "3"},
+                                                                {"gpu0.port_acs", "RR+CR"},
+                                                                {"switch.acs", "SV+RR+CR+UF"},
+                                                                {"cpu.iommu", "translate"},
+                                                                {"nic.mrrs", "512 B"},
+                                                                {"nic1.relaxed_ordering", "off"},
+                                                                {"nic.gdr", "off"},
+                                                                {"failed.nodes", "1"},
+                                                                {"failed.nics", "1"},
+                                                                {"failed.uplinks", "2 %"}};
   for (const auto& fault : faults) {
     const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog, {fault});
     EXPECT_THAT(subject.mended, ElementsAre("without " + fault.first + "=" + fault.second));

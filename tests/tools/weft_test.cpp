@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <regex>
 #include <thread>
 #include <unistd.h>
 
@@ -56,6 +57,10 @@ TEST(ApiScenario, IsChangedBySettingsAndVariables) {
   EXPECT_EQ(scenario().env("NCCL_PROTO", "Simple").predict().rows[0].proto, "Simple");
   EXPECT_EQ(before.rows[0].proto, "LL");
   EXPECT_EQ(scenario().set("nodes", "4").predict().rows[0].ranks, 32U);
+  const std::string eight =
+      std::regex_replace(std::string(kScenario), std::regex("nodes: 2"), "nodes: 8");
+  api::Scenario left = api::Scenario::parse(eight, "s.yaml");
+  EXPECT_EQ(left.set("failed.nodes", "5").predict().rows[0].ranks, 24U);
   EXPECT_GT(scenario().set("wire.rate", "10 Gb/s").predict().rows[1].time_us,
             before.rows[1].time_us);
 }
