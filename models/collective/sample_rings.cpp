@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/collective/effort.hpp"
 #include "models/collective/repeated.hpp"
 #include "models/collective/sample.hpp"
+#include "models/collective/symmetry.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 
 namespace weft {
