@@ -14,12 +14,13 @@ namespace {
 constexpr std::uint32_t kTimes = 4;
 constexpr std::uint32_t kLevels = 2;
 
-/// A stage by itself, whose groups are those of every stage: where stages have nodes of their own,
-/// one after another.
-StepSpec stage_of(const StepSpec& step, const Fabric& fabric) {
+/// A stage by itself, whose groups are those of every stage: where those of so few replicas have
+/// nodes of their own, one after another.
+StepSpec stage_of(const StepSpec& step, std::uint32_t few, const Fabric& fabric) {
   const std::uint32_t stages = step.degree(Parallel::kPipeline);
   const bool is_outermost = step.order.back() == Parallel::kPipeline;
-  if (!is_outermost || step.ranks() / stages % fabric.count(DeviceKind::kGpu) != 0) return step;
+  const std::uint64_t ranks = step.ranks() / step.degree(Parallel::kData) * few / stages;
+  if (!is_outermost || ranks % fabric.count(DeviceKind::kGpu) != 0) return step;
   StepSpec out = step;
   out.layers /= stages;
   out.degrees[static_cast<std::size_t>(Parallel::kPipeline)] = 1;
@@ -58,9 +59,7 @@ std::unique_ptr<FurtherLevels> FurtherLevels::of(const StepSpec& step, const Mac
   for (std::uint32_t times = Sample::kOfRings; times <= Sample::kOfTrees; times *= 2) {
     const std::uint32_t few = times * *in_one_node;
     if (few >= all) return nullptr;
-    StepSpec step_of_few = step;
-    step_of_few.degrees[static_cast<std::size_t>(Parallel::kData)] = few;
-    const StepSpec stage = stage_of(step_of_few, fabric);
+    const StepSpec stage = stage_of(step, few, fabric);
     std::unique_ptr<FurtherLevels> out(new FurtherLevels(part(step, few), part(stage, few),
                                                          part(stage, std::min(kTimes * few, all)),
                                                          decisions, path));
@@ -129,7 +128,7 @@ std::map<FurtherLevels::Runs, Duration> FurtherLevels::alone(const Part& part, c
     for (std::size_t t = 0; t < graph.ranks[rank].size(); ++t) {
       const Exchange& exchange = graph.exchanges[graph.ranks[rank][t].exchange];
       const Choice choice = choice_of(part, exchange);
-      Duration& longest = out[{choice.protocol, choice.channels}];
+      Duration& longest = out[runs_of(choice)];
       longest = std::max(longest, run.spans[rank][t].end.since_start());
     }
   }
@@ -148,7 +147,8 @@ FurtherLevels::Extended FurtherLevels::extended(const PredictOptions& options) c
     for (Exchange& exchange : out.graph.exchanges) {
       if (call_of(out.graph, exchange) != call) continue;
       const Choice choice = choice_of(few_, exchange);
-      const Runs runs{choice.protocol, choice.channels};
+      if (choice.algorithm == Algorithm::kRing) continue;  // from other GPUs' places
+      const Runs runs = runs_of(choice);
       const Duration longer = std::max(of_more.at(runs) - of_few.at(runs), Duration{});
       const Duration each = Duration::ps(longer.count_ps() / kLevels);
       exchange.further = longer + each * further;

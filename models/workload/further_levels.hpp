@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -57,8 +59,9 @@ class FurtherLevels {
     Bytes bytes;
     friend auto operator<=>(const Call&, const Call&) = default;
   };
-  /// How it runs, which may differ with the GPUs' places in their nodes.
-  using Runs = std::pair<std::string_view, std::uint32_t>;  // protocol, channels
+  /// How it runs (algorithm, protocol, channels), which may differ with the GPUs' places in their
+  /// nodes.
+  using Runs = std::tuple<Algorithm, std::string_view, std::uint32_t>;
   /// On trees; how many nodes these have.
   struct Nodes {
     std::uint32_t few;
@@ -75,6 +78,9 @@ class FurtherLevels {
         path_{path} {}
   static Call call_of(const TaskGraph& graph, const Exchange& exchange) {
     return {graph.groups[exchange.group].name, exchange.op, exchange.bytes};
+  }
+  static Runs runs_of(const Choice& choice) {
+    return {choice.algorithm, choice.protocol, choice.channels};
   }
   Choice choice_of(const Part& part, const Exchange& exchange) const;
   bool find_calls();

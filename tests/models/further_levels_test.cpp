@@ -43,7 +43,7 @@ class FurtherLevelsTest : public ::testing::Test {
  protected:
   Scenario scenario_of(const StepSpec& step, std::uint32_t nodes) const {
     Scenario out;
-    out.topology = shipped("topologies/hgx-h100-8nic.yaml");
+    out.topology = shipped(topology_);
     out.memory_paths = {"gdr"};
     out.step = step;
     out.nodes = nodes;
@@ -56,15 +56,15 @@ class FurtherLevelsTest : public ::testing::Test {
   /// Every rank.
   StepResult whole(const StepSpec& step, std::uint32_t nodes) const {
     const Scenario scenario = scenario_of(step, nodes);
-    const std::uint64_t ranks = std::uint64_t{nodes} * 8;
+    const std::uint64_t ranks = std::uint64_t{nodes} * gpus_;
     return predict_graph(
         scenario, read_topology(scenario.topology, catalog_), ranks,
         [&] { return training_graph(step.on(ranks)); }, options_, catalog_);
   }
   /// `within`: of the step's time.
-  void expect_as_whole(const StepSpec& step, double within) const {
-    const StepResult extended = predict(step, 40);
-    const StepResult of_all = whole(step, 40);
+  void expect_as_whole(const StepSpec& step, double within, std::uint32_t nodes = 40) const {
+    const StepResult extended = predict(step, nodes);
+    const StepResult of_all = whole(step, nodes);
     EXPECT_THAT(extended.notes, Contains(HasSubstr(kSaid)));
     EXPECT_THAT(of_all.notes, Not(Contains(HasSubstr(kSaid))));
     const StepRow& a = extended.rows.at(0);
@@ -77,7 +77,28 @@ class FurtherLevelsTest : public ::testing::Test {
       EXPECT_EQ(a.calls[c].nodes, b.calls[c].nodes);
       EXPECT_EQ(a.calls[c].groups, b.calls[c].groups);
       EXPECT_EQ(a.calls[c].algo, b.calls[c].algo);
+      EXPECT_EQ(a.calls[c].proto, b.calls[c].proto);
       EXPECT_NEAR(a.calls[c].time_us / b.calls[c].time_us, 1, 0.01) << a.calls[c].group;
+    }
+  }
+  /// Replicas' calls run on trees, and take longer than those that are simulated.
+  void expect_on_trees(const StepSpec& step, std::uint32_t nodes) const {
+    const StepRow row = predict(step, nodes).rows.at(0);
+    for (const StepCall& call : row.calls) {
+      if (call.group == "data") {
+        EXPECT_EQ(call.algo, "Tree");
+      }
+    }
+    const Scenario scenario = scenario_of(step, nodes);
+    ScenarioMachine on(scenario, read_topology(scenario.topology, catalog_), options_, catalog_);
+    const std::unique_ptr<FurtherLevels> levels = FurtherLevels::of(
+        step.on(on.gpus()), on.machine(), on.parts(), on.decisions(), MemoryPath::kGdr);
+    ASSERT_TRUE(levels);
+    const FurtherLevels::Extended extended = levels->extended(options_);
+    for (const Exchange& exchange : extended.graph.exchanges) {
+      if (extended.graph.groups[exchange.group].name == "data") {
+        EXPECT_GT(exchange.further, Duration{});
+      }
     }
   }
   std::unique_ptr<FurtherLevels> levels_of(std::uint32_t nodes,
@@ -88,6 +109,8 @@ class FurtherLevelsTest : public ::testing::Test {
                              path);
   }
 
+  std::string topology_{"topologies/hgx-h100-8nic.yaml"};
+  std::uint32_t gpus_{8};  // a node
   ParamCatalog catalog_{make_catalog()};
   PredictOptions options_{.set = {}, .env = {{"NCCL_ALGO", "allreduce:tree"}}};
 };
@@ -111,6 +134,30 @@ TEST_F(FurtherLevelsTest, AreAddedToGradientsThatAreHiddenOnFewerNodes) {
   EXPECT_LT(us(few, "data"), back_us);
   EXPECT_GT(us(whole(step, 40), "data"), back_us);
   expect_as_whole(step, 5e-3);
+}
+
+// On 16 nodes NCCL would choose another protocol.
+TEST_F(FurtherLevelsTest, AreOfTheClustersProtocol) {
+  options_.env.clear();
+  StepSpec step = step_of(Bytes::kib(256), Duration::us(200));
+  step.degrees = {2, 1, 1, 2, 1};
+  options_.set = {parse_setting("gpu.count=2"), parse_setting("nic.count=2")};
+  gpus_ = 2;
+  expect_on_trees(step, 64);
+  expect_as_whole(step, 1e-3, 64);
+}
+
+// On 16 nodes NCCL would choose a ring.
+TEST_F(FurtherLevelsTest, AreOfTheClustersAlgorithm) {
+  options_.env.clear();
+  StepSpec step = step_of(Bytes::mib(16), Duration::us(200));
+  step.degrees = {1, 1, 1, 2, 1};
+  step.activations = {};
+  step.sequence = false;
+  topology_ = "topologies/genoa-2p-same-switch.yaml";
+  gpus_ = 1;
+  expect_on_trees(step, 40);
+  expect_as_whole(step, 3e-3);
 }
 
 TEST_F(FurtherLevelsTest, OfThousandsOfNodesPartsSumToTheStep) {
