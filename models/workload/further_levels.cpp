@@ -11,8 +11,8 @@ namespace weft {
 namespace {
 
 /// How many times as many nodes calls run on alone, and how many levels that are.
-constexpr std::uint32_t kTimes = 4;
-constexpr std::uint32_t kLevels = 2;
+constexpr std::uint32_t kTimes = 8;
+constexpr std::uint32_t kLevels = levels_of_trees(kTimes);
 
 /// A stage by itself, whose groups are those of every stage: where those of so few replicas have
 /// nodes of their own, one after another.

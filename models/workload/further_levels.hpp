@@ -21,9 +21,9 @@ namespace weft {
 /// else (see Sample). A step does not grow so, as it is the longest of what overlaps. So the step
 /// runs on few replicas, whose trees have 16 nodes or more, with what NCCL decides for the cluster,
 /// and each call on trees then holds its queue for as long as it takes longer in the cluster,
-/// alone: on up to four times as many nodes that is run, beyond each level adds half of it. Over
-/// several switches all messages between nodes take as long as between the farthest. An extension,
-/// not exact.
+/// alone: on up to eight times as many nodes that is run, beyond each level adds a third of it.
+/// Over several switches all messages between nodes take as long as between the farthest. An
+/// extension, not exact.
 class FurtherLevels {
  public:
   /// nullptr: there are no more nodes or replicas than that, the network may block, nodes are not
@@ -89,7 +89,7 @@ class FurtherLevels {
 
   Part few_;
   Part of_few_;                       // one stage of it, which calls alone
-  Part of_more_;                      // likewise, with up to four times as many replicas
+  Part of_more_;                      // likewise, with up to eight times as many replicas
   CommunicatorDecisions& decisions_;  // the cluster's
   MemoryPath path_;
   std::map<Call, Nodes> calls_;

@@ -319,7 +319,7 @@ std::string what_ran(RunBy by, const Replicas* replicas) {
   if (by == RunBy::kFurtherLevels) {
     return "a few data-parallel replicas are simulated, and each of their calls on trees is "
            "extended "
-           "by the level, by what it takes longer alone on up to four times as many nodes, with "
+           "by the level, by what it takes longer alone on up to eight times as many nodes, with "
            "nothing of other groups beside it; how far "
            "off that is: models/workload/README.md, Levels (--unfolded runs every rank, where that "
            "is not refused)";
