@@ -131,6 +131,10 @@ void require_ranks(const ScenarioMachine& on, const Scenario& scenario, std::uin
 
 /// Who runs for all ranks.
 enum class RunBy : std::uint8_t { kAll, kReplicas, kFurtherLevels, kLoneCalls };
+struct Ran {
+  std::vector<std::string> paths;  ///< memory paths
+  std::string_view other_network;  ///< as Replicas::other_network(), if some ran
+};
 
 /// What a step is asked of.
 struct StepAsked {
@@ -172,11 +176,10 @@ class StepRunner {
     const PreparedGraph prepared(*part.machine, *part.graph, part.plan, told);
     if (told.check_only) return std::nullopt;
     StepRow row = row_of(prepared, part, path);
-    run_by_[part.replicas != nullptr ? RunBy::kReplicas : RunBy::kAll].push_back(row.memory_path);
+    note_run(part.replicas != nullptr ? RunBy::kReplicas : RunBy::kAll, row, part.replicas);
     return row;
   }
-  /// Over which memory paths who ran.
-  const std::map<RunBy, std::vector<std::string>>& run_by() const { return run_by_; }
+  const std::map<RunBy, Ran>& run_by() const { return run_by_; }
 
  private:
   bool replicas_stand_for_all(MemoryPath path) {
@@ -208,7 +211,7 @@ class StepRunner {
     const TaskGraph& graph = lone_calls_->graph();
     StepRow row;
     row.memory_path = ran.exchanges.front().memory_path;
-    run_by_[RunBy::kLoneCalls].push_back(row.memory_path);
+    note_run(RunBy::kLoneCalls, row, nullptr);
     row.times = time_shares(graph, ran.spans);
     row.limited_by = shares_of_calls(graph, row.times, ran.exchanges);
     std::vector<ExchangeRun> exchanges;
@@ -266,8 +269,12 @@ class StepRunner {
     const Part part = part_of(*levels_, extended.graph, path);
     StepRow row = row_of({*part.machine, *part.graph, part.plan, told}, part, path);
     row.extended = {extended.longest};
-    run_by_[RunBy::kFurtherLevels].push_back(row.memory_path);
+    note_run(RunBy::kFurtherLevels, row, part.replicas);
     return row;
+  }
+  void note_run(RunBy by, const StepRow& row, const Replicas* replicas) {
+    run_by_[by].paths.push_back(row.memory_path);
+    if (replicas != nullptr) run_by_[by].other_network = replicas->other_network();
   }
   Part part_of(const FurtherLevels& levels, const TaskGraph& graph, MemoryPath path) const {
     Replicas& few = levels.replicas();
@@ -308,36 +315,40 @@ class StepRunner {
   std::optional<LoneCalls> lone_calls_;
   std::unique_ptr<FurtherLevels> levels_;  // of the path that runs
   std::optional<TaskGraph> all_;
-  std::map<RunBy, std::vector<std::string>> run_by_;
+  std::map<RunBy, Ran> run_by_;
 };
 
-std::string what_ran(RunBy by, const Replicas* replicas) {
+/// In brackets, if there is something to say.
+std::string in_brackets(std::string_view text) {
+  return text.empty() ? "" : fmt::format(" ({})", text);
+}
+
+std::string what_ran(RunBy by, std::string_view other_network, const Replicas* replicas) {
   if (by == RunBy::kLoneCalls) {
     return "of calls that are alike one is simulated, alone and behind another, and takes as long "
            "in the step, for all ranks until the last has ended (--unfolded simulates all)";
   }
   if (by == RunBy::kFurtherLevels) {
-    return "a few data-parallel replicas are simulated, and each of their calls on trees is "
-           "extended "
-           "by the level, by what it takes longer alone on up to eight times as many nodes, with "
-           "nothing of other groups beside it; how far "
-           "off that is: models/workload/README.md, Levels (--unfolded runs every rank, where that "
-           "is not refused)";
+    return fmt::format(
+        "a few data-parallel replicas are simulated{}, and each of their calls on trees is "
+        "extended by the level, by what it takes longer alone on up to eight times as many nodes, "
+        "with nothing of other groups beside it; how far off that is: models/workload/README.md, "
+        "Levels (--unfolded runs every rank, where that is not refused)",
+        in_brackets(other_network));
   }
   if (by == RunBy::kAll) return "every call of every group is simulated";
   return fmt::format(
       "every call of every group of {} data-parallel replicas is simulated, which stand for all "
       "{}{}",
-      replicas->step().degree(Parallel::kData), replicas->stand_for(),
-      replicas->other_network().empty() ? "" : fmt::format(" ({})", replicas->other_network()));
+      replicas->step().degree(Parallel::kData), replicas->stand_for(), in_brackets(other_network));
 }
 
-/// What is simulated, and what every step leaves out. `by`: over which memory paths who ran.
-void add_limits(const std::map<RunBy, std::vector<std::string>>& by, const Replicas* replicas,
+/// What is simulated, and what every step leaves out.
+void add_limits(const std::map<RunBy, Ran>& by, const Replicas* replicas,
                 std::vector<std::string>& notes) {
-  for (const auto& [who, paths] : by) {
-    const std::string what = by.size() > 1 ? fmt::format("{}: ", fmt::join(paths, ", ")) : "";
-    notes.push_back(what + what_ran(who, replicas) +
+  for (const auto& [who, ran] : by) {
+    const std::string what = by.size() > 1 ? fmt::format("{}: ", fmt::join(ran.paths, ", ")) : "";
+    notes.push_back(what + what_ran(who, ran.other_network, replicas) +
                     "; times of computing are as given: that kernels of NCCL take SMs, and their "
                     "data the memory's bandwidth, from what computes beside them is not modelled");
   }

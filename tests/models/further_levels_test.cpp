@@ -172,6 +172,15 @@ TEST_F(FurtherLevelsTest, AreOfTheClustersAlgorithm) {
   expect_as_whole(step, 3e-3);
 }
 
+TEST_F(FurtherLevelsTest, SayWhatTheNetworkOfFewIs) {
+  const StepSpec step = of_two_gpus(Bytes::mib(4));
+  constexpr const char* kFarthest = "as long as between the farthest";
+  EXPECT_THAT(predict(step, 40).notes, Not(Contains(HasSubstr(kFarthest))));
+  options_.set.push_back(parse_setting("network.kind=leaf-spine"));
+  options_.set.push_back(parse_setting("network.ports=64"));
+  EXPECT_THAT(predict(step, 40).notes, Contains(HasSubstr(kFarthest)));
+}
+
 TEST_F(FurtherLevelsTest, OfThousandsOfNodesPartsSumToTheStep) {
   const StepResult result = predict(step_of(Bytes::mib(4), Duration::us(100)), 4'096);
   const StepRow& row = result.rows.at(0);
