@@ -85,7 +85,8 @@ struct Row {
   double algbw_gb_per_s{0};       ///< GB/s: bytes / time
   double busbw_gb_per_s{0};       ///< GB/s, as nccl-tests defines it
   std::vector<Cause> limited_by;  ///< largest first
-  /// Nodes of the largest cluster that a row's time was extended from; 0: not extended.
+  /// Nodes of the largest cluster that a row's time was extended from; 0: not extended. Of a step:
+  /// of the largest on which the call that grows most was run by itself, smaller than the step's.
   std::uint32_t extended_from_nodes{0};
   std::string job;     ///< of a scenario with several; "" else
   double alone_us{0};  ///< of a job: what the same takes alone on the fabric

@@ -140,7 +140,12 @@ FurtherLevels::Extended FurtherLevels::extended(const PredictOptions& options) c
   quiet.on_estimate = {};
   quiet.on_progress = {};
   Extended out{.graph = few_.graph};
+  Duration most;
   for (const auto& [call, nodes] : calls_) {
+    const bool runs_in_cluster = nodes.more == nodes.cluster;
+    const std::uint32_t simulated =
+        runs_in_cluster ? std::max(levels_of_trees(nodes.cluster) - levels_of_trees(nodes.few), 1U)
+                        : kLevels;
     const std::uint32_t further = levels_of_trees(nodes.cluster) - levels_of_trees(nodes.more);
     const std::map<Runs, Duration> of_few = alone(of_few_, call, quiet);
     const std::map<Runs, Duration> of_more = alone(of_more_, call, quiet);
@@ -150,14 +155,16 @@ FurtherLevels::Extended FurtherLevels::extended(const PredictOptions& options) c
       if (choice.algorithm == Algorithm::kRing) continue;  // from other GPUs' places
       const Runs runs = runs_of(choice);
       const Duration longer = std::max(of_more.at(runs) - of_few.at(runs), Duration{});
-      const Duration each = Duration::ps(longer.count_ps() / kLevels);
+      const Duration each = Duration::ps(longer.count_ps() / simulated);
       exchange.further = longer + each * further;
       exchange.further_cause = "further levels of trees";
-      if (!out.longest.by.empty() && each.as_ns() / 1e3 <= out.longest.each_us) continue;
+      if (!out.longest.by.empty() && exchange.further <= most) continue;
+      most = exchange.further;
       out.longest = {.by = "level",
-                     .from = {nodes.more, nodes.few},
-                     .steps = further,
+                     .from = {nodes.few},
+                     .steps = runs_in_cluster ? simulated : further,
                      .each_us = each.as_ns() / 1e3};
+      if (!runs_in_cluster) out.longest.from.insert(out.longest.from.begin(), nodes.more);
     }
   }
   return out;

@@ -40,8 +40,9 @@ class FurtherLevels {
   const TaskGraph& graph() const { return few_.graph; }
 
   struct Extended {
-    TaskGraph graph;                ///< graph(), with what further levels take (Exchange::further)
-    ResultRow::Extended longest{};  ///< of the call to which they add most
+    TaskGraph graph;  ///< graph(), with what further levels take (Exchange::further)
+    /// Of the call to which they add most: from the nodes it ran on, but the cluster's itself.
+    ResultRow::Extended longest{};
   };
   /// Runs each kind of call on trees alone.
   Extended extended(const PredictOptions& options) const;

@@ -172,6 +172,17 @@ TEST_F(FurtherLevelsTest, AreOfTheClustersAlgorithm) {
   expect_as_whole(step, 3e-3);
 }
 
+// The call, but not the step, runs on all of 64 nodes.
+TEST_F(FurtherLevelsTest, AreExtendedFromFewerNodes) {
+  const StepSpec step = of_two_gpus(Bytes::mib(4));
+  const StepRow row = predict(step, 64).rows.at(0);
+  ASSERT_EQ(row.extended.size(), 1U);
+  EXPECT_EQ(row.extended[0].from, (std::vector<std::int64_t>{16}));
+  EXPECT_EQ(row.extended[0].steps, 2);
+  EXPECT_GT(row.extended[0].each_us, 0);
+  EXPECT_LT(row.extended[0].each_us, row.times.step_s * 1e6 / 2);
+}
+
 TEST_F(FurtherLevelsTest, SayWhatTheNetworkOfFewIs) {
   const StepSpec step = of_two_gpus(Bytes::mib(4));
   constexpr const char* kFarthest = "as long as between the farthest";

@@ -63,7 +63,8 @@ class Row:
     algbw_GBps           1e9 bytes/s: bytes / time
     busbw_GBps           1e9 bytes/s, as nccl-tests defines it
     limited_by           causes, largest first
-    extended_from_nodes  nodes of the largest cluster that the time was extended from; 0: not extended
+    extended_from_nodes  nodes of the largest cluster that the time was extended from; 0: not extended; of a step:
+                         of the largest on which the call that grows most was run by itself, smaller than the step's
     job                  of a scenario with several; "" else
     alone_us             microseconds, of a job: what the same takes alone on the fabric
     """
