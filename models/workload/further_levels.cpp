@@ -28,6 +28,13 @@ StepSpec stage_of(const StepSpec& step, std::uint32_t few, const Fabric& fabric)
   return out;
 }
 
+/// Of what is told as part of the step.
+PredictOptions unheard(PredictOptions options) {
+  options.on_estimate = {};
+  options.on_progress = {};
+  return options;
+}
+
 }  // namespace
 
 std::unique_ptr<FurtherLevels> FurtherLevels::of(const StepSpec& step, const Machine& cluster,
@@ -107,9 +114,8 @@ bool FurtherLevels::find_calls() {
   return !calls_.empty();
 }
 
-/// How long one call takes, from a common start, of all groups at once, as the step calls them.
-std::map<FurtherLevels::Runs, Duration> FurtherLevels::alone(const Part& part, const Call& call,
-                                                             const PredictOptions& options) const {
+/// One call of all groups at once, as the step calls them.
+TaskGraph FurtherLevels::graph_of(const Part& part, const Call& call) {
   TaskGraph graph = part.graph;
   for (std::vector<Task>& tasks : graph.ranks) tasks.clear();
   for (std::uint32_t e = 0; e < graph.exchanges.size(); ++e) {
@@ -118,6 +124,25 @@ std::map<FurtherLevels::Runs, Duration> FurtherLevels::alone(const Part& part, c
       graph.ranks[rank].push_back({.exchange = e, .time = {}, .after = {}});
     }
   }
+  return graph;
+}
+
+double FurtherLevels::seconds(const PredictOptions& options) const {
+  const auto largest =
+      std::ranges::max_element(calls_, {}, [](const auto& call) { return call.first.bytes; });
+  Replicas& replicas = *of_more_.replicas;
+  const TaskGraph graph = graph_of(of_more_, largest->first);
+  const GraphPlan plan =
+      graph_plan(replicas.devices(), replicas.schedules(decisions_, path_), graph, options.stop);
+  const PredictOptions quiet = unheard(options);
+  const PreparedGraph prepared(replicas.machine(), graph, plan, quiet);
+  return prepared.seconds() * static_cast<double>(calls_.size());
+}
+
+/// How long it takes, from a common start.
+std::map<FurtherLevels::Runs, Duration> FurtherLevels::alone(const Part& part, const Call& call,
+                                                             const PredictOptions& options) const {
+  const TaskGraph graph = graph_of(part, call);
   Replicas& replicas = *part.replicas;
   const GraphPlan plan =
       graph_plan(replicas.devices(), replicas.schedules(decisions_, path_), graph, options.stop);
@@ -136,9 +161,7 @@ std::map<FurtherLevels::Runs, Duration> FurtherLevels::alone(const Part& part, c
 }
 
 FurtherLevels::Extended FurtherLevels::extended(const PredictOptions& options) const {
-  PredictOptions quiet = options;  // the step itself takes most of the time
-  quiet.on_estimate = {};
-  quiet.on_progress = {};
+  const PredictOptions quiet = unheard(options);
   Extended out{.graph = few_.graph};
   Duration most;
   for (const auto& [call, nodes] : calls_) {

@@ -44,7 +44,10 @@ class FurtherLevels {
     /// Of the call to which they add most: from the nodes it ran on, but the cluster's itself.
     ResultRow::Extended longest{};
   };
-  /// Runs each kind of call on trees alone.
+  /// About how long extended() takes on one core, in seconds, by its largest call. Throws what
+  /// PreparedGraph does.
+  double seconds(const PredictOptions& options) const;
+  /// Runs each kind of call on trees alone. Throws what PreparedGraph does.
   Extended extended(const PredictOptions& options) const;
 
  private:
@@ -85,6 +88,7 @@ class FurtherLevels {
   }
   Choice choice_of(const Part& part, const Exchange& exchange) const;
   bool find_calls();
+  static TaskGraph graph_of(const Part& part, const Call& call);
   std::map<Runs, Duration> alone(const Part& part, const Call& call,
                                  const PredictOptions& options) const;
 

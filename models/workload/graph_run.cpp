@@ -68,25 +68,27 @@ double graph_seconds(const Plan& runs) {
 double seconds_of_more(double seconds, double times) { return seconds * times * std::sqrt(times); }
 
 PreparedGraph::PreparedGraph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
-                             const PredictOptions& options)
-    : machine_{machine}, graph_{graph}, plan_{plan}, options_{options} {
+                             const PredictOptions& options, double before)
+    : machine_{machine}, graph_{graph}, plan_{plan}, options_{options}, before_{before} {
   if (options.folds) folded_ = fold_on(machine, plan.plan, options.stop);
   const auto transfers = static_cast<double>(transfer_count(runs()));
   seconds_ = seconds_of(runs(), transfers);
   const std::string estimate =
-      fmt::format("{:.2g} transfers, {}", transfers, of_one_core(seconds_));
-  if (seconds_ > kMostGraphSeconds) {
+      fmt::format("{:.2g} transfers, {}{}", transfers, of_one_core(seconds()),
+                  before_ > 0 ? " with calls that are run alone" : "");
+  if (seconds() > kMostGraphSeconds) {
     throw TooLarge(fmt::format("{}: about {}; take fewer nodes, bytes or tasks",
                                machine.fabric().spec().file, estimate));
   }
-  if (options.on_estimate && seconds_ > kLongRun) options.on_estimate("about " + estimate);
+  if (options.on_estimate && seconds() > kLongRun) options.on_estimate("about " + estimate);
 }
 
 std::function<void(std::uint64_t)> PreparedGraph::who_hears() const {
   const auto all = static_cast<double>(transfer_count(plan_.plan));
   if (!options_.on_progress || all == 0) return {};
   return [this, all](std::uint64_t begun) {
-    options_.on_progress({0, 1, seconds_ * static_cast<double>(begun) / all, seconds_});
+    const double done = before_ + seconds_ * static_cast<double>(begun) / all;
+    options_.on_progress({0, 1, done, seconds()});
   };
 }
 

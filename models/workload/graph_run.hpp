@@ -24,12 +24,15 @@ class PreparedGraph {
  public:
   /// All must outlive it; of the options it asks for `folds`, `shuffle_ties` and `stop`, and who
   /// hears of it: `on_estimate`, if it takes kLongRun or more, and `on_progress`, as of one row.
-  /// Throws TooLarge for what takes more than kMostGraphSeconds; Stopped.
+  /// `before`: seconds of one core that calls run alone before it. Throws TooLarge for what takes
+  /// more than kMostGraphSeconds with these; Stopped.
   PreparedGraph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
-                const PredictOptions& options);
+                const PredictOptions& options, double before = 0);
 
   /// Runs it alone. Throws InputError where ranks wait for each other for ever; Stopped.
   GraphRun run(CauseTable& causes) const;
+  /// That it takes on one core, with `before`.
+  double seconds() const { return before_ + seconds_; }
 
  private:
   const Plan& runs() const { return folded_ ? folded_->plan : plan_.plan; }
@@ -40,7 +43,8 @@ class PreparedGraph {
   const GraphPlan& plan_;
   const PredictOptions& options_;
   std::optional<Folded> folded_;
-  double seconds_;  ///< that it takes, on one core
+  double before_;
+  double seconds_;  ///< that it takes by itself, on one core
 };
 
 /// Twenty minutes of one core.

@@ -261,13 +261,15 @@ class StepRunner {
     if (falls_back(*as_here.machine, as_here.plan.plan, path, notes)) {
       return run(path, told, notes);
     }
-    if (told.check_only) {
-      const PreparedGraph refuses(*as_here.machine, *as_here.graph, as_here.plan, told);
-      return std::nullopt;
-    }
+    const double alone_s = levels_->seconds(told);
+    // Tells how long all of it takes, or refuses it, before the calls run alone.
+    const PreparedGraph few(*as_here.machine, *as_here.graph, as_here.plan, told, alone_s);
+    if (told.check_only) return std::nullopt;
     const FurtherLevels::Extended extended = levels_->extended(told);
     const Part part = part_of(*levels_, extended.graph, path);
-    StepRow row = row_of({*part.machine, *part.graph, part.plan, told}, part, path);
+    PredictOptions has_told = told;
+    has_told.on_estimate = {};
+    StepRow row = row_of({*part.machine, *part.graph, part.plan, has_told, alone_s}, part, path);
     row.extended = {extended.longest};
     note_run(RunBy::kFurtherLevels, row, part.replicas);
     return row;

@@ -192,6 +192,18 @@ TEST_F(FurtherLevelsTest, SayWhatTheNetworkOfFewIs) {
   EXPECT_THAT(predict(step, 40).notes, Contains(HasSubstr(kFarthest)));
 }
 
+// The call alone is on eight times the nodes of the step.
+TEST_F(FurtherLevelsTest, AreToldAndRefusedBeforeTheyRun) {
+  StepSpec step = of_two_gpus(Bytes::gib(8));
+  options_.check_only = true;
+  std::string told;
+  options_.on_estimate = [&](const std::string& text) { told = text; };
+  predict(step, 4'096);
+  EXPECT_THAT(told, HasSubstr("with calls that are run alone"));
+  step.gradients = Bytes::gib(1'024);
+  EXPECT_THROW(predict(step, 4'096), TooLarge);
+}
+
 TEST_F(FurtherLevelsTest, OfThousandsOfNodesPartsSumToTheStep) {
   const StepResult result = predict(step_of(Bytes::mib(4), Duration::us(100)), 4'096);
   const StepRow& row = result.rows.at(0);
