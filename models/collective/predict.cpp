@@ -271,8 +271,10 @@ void run_tasks(const Ready& ready, const std::vector<RowTask>& tasks, std::atomi
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (rows[i]) {
       if (runs_all_nodes(ready, tasks[i])) {
-        const PlanSize size = size_of(tasks[i], ready.machine, ready.schedules);
-        whole.push_back({tasks[i], rows[i]->alike, size.transfers / rows[i]->alike});
+        const RowTask& task = tasks[i];
+        const PlanSize size =
+            plan_size(ready.machine.devices(), ready.schedules.at(task.path), task.op, task.bytes);
+        whole.push_back({task, rows[i]->alike, size.transfers / rows[i]->alike});
       }
       result.rows.push_back(std::move(rows[i]->row));
     } else {
