@@ -18,6 +18,7 @@
 #include "models/collective/prepared.hpp"
 #include "models/workload/graph_plan.hpp"
 #include "models/workload/graph_run.hpp"
+#include "models/workload/slowest_ranks.hpp"
 #include "models/workload/traffic_file.hpp"
 
 namespace weft {
@@ -127,14 +128,11 @@ struct Alone {
 };
 Alone alone(ScenarioMachine& on, const Sends& sends, MemoryPath path,
             const PredictOptions& options) {
-  PredictOptions unheard = options;
-  unheard.on_progress = {};
-  unheard.on_estimate = {};
   const TaskGraph graph = graph_of(sends, on.gpus());
   const GraphPlan plan =
       graph_plan(on.devices(), decided_by(on.decisions(), path), graph, options.stop);
   CauseTable causes;
-  const GraphRun ran = PreparedGraph(on.machine(), graph, plan, unheard).run(causes);
+  const GraphRun ran = PreparedGraph(on.machine(), graph, plan, options).run(causes);
   return {ran.outcome.time.as_us() * 1e-6, shares_of(ran.outcome, causes)};
 }
 
@@ -145,68 +143,29 @@ double alone_beyond(ScenarioMachine& on, const TaskSend& send, MemoryPath path,
   const Communicator all = Communicator::of_all(on.fabric());
   ServerLoads loads(on.machine());
   loads.add(plan_of(on, all, on.decisions().schedule(all, path), {send}, options));
-  return alone(on, {send}, path, options).seconds - loads.sorted().front().seconds;
+  PredictOptions unheard = options;
+  unheard.on_progress = {};
+  unheard.on_estimate = {};
+  return alone(on, {send}, path, unheard).seconds - loads.sorted().front().seconds;
 }
 
-/// The largest sends between nodes, then those within them; each of `most` at most.
-Sends largest_sends(const TrafficMatrix& matrix, std::uint32_t gpus, std::size_t most) {
-  Sends out;
-  for (const bool within : {false, true}) {
-    Sends of_kind;
-    std::ranges::copy_if(matrix, std::back_inserter(of_kind), [&](const TaskSend& send) {
-      return (send.from / gpus == send.to / gpus) == within;
-    });
-    const auto end = of_kind.begin() + static_cast<long>(std::min(most, of_kind.size()));
-    std::ranges::partial_sort(of_kind, end, std::ranges::greater{}, [](const TaskSend& send) {
-      return std::tuple{send.bytes, send.from, send.to};  // without ties
-    });
-    out.insert(out.end(), of_kind.begin(), end);
+/// Adds what the slowest ranks take. That is told beforehand, and while it is run.
+void run_slowest_ranks(ScenarioMachine& on, const TrafficMatrix& matrix, const Schedule& schedule,
+                       MemoryPath path, const PredictOptions& options, TrafficEstimate& out) {
+  const std::uint32_t gpus = on.gpus() / on.fabric().nodes();
+  const SlowestRanks slowest = slowest_ranks(matrix, on.gpus(), gpus, schedule);
+  out.misses_slowest = !slowest.has_all;
+  const Sends sends = slowest.sends(matrix);
+  if (sends.empty()) return;
+  PredictOptions told = options;
+  if (options.on_estimate) {
+    told.on_estimate = [&](const std::string& text) {
+      options.on_estimate("the slowest ranks' part, which is run, " + text);
+    };
   }
-  return out;
-}
-
-/// All that the ranks of the largest sends have to send and receive: these have the warps of their
-/// blocks, and the links, that they have in the whole. So many ranks as some seconds are enough
-/// for, those of the largest send at least.
-Sends sends_of_largest(const TrafficMatrix& matrix, std::uint32_t ranks, std::uint32_t gpus) {
-  constexpr std::size_t kLargest = 8;
-  constexpr double kMostWork = 20'000;
-  constexpr double kWorkOfByte = 1.0 / (1 << 20);
-  std::vector<double> work(ranks);
-  for (const TaskSend& send : matrix) {
-    for (const std::uint32_t rank : {send.from, send.to}) {
-      work[rank] += 1 + send.bytes.as_double() * kWorkOfByte;
-    }
-  }
-  std::vector<bool> is_taken(ranks);
-  double taken = 0;
-  for (const TaskSend& large : largest_sends(matrix, gpus, kLargest)) {
-    double more = 0;
-    for (const std::uint32_t rank : {large.from, large.to}) more += is_taken[rank] ? 0 : work[rank];
-    if (taken > 0 && taken + more > kMostWork) break;
-    taken += more;
-    is_taken[large.from] = is_taken[large.to] = true;
-  }
-  Sends out;
-  std::ranges::copy_if(matrix, std::back_inserter(out), [&](const TaskSend& send) {
-    return is_taken[send.from] || is_taken[send.to];
-  });
-  return out;
-}
-
-/// Adds what the ranks of the largest sends take, or a note.
-void run_largest(ScenarioMachine& on, const Sends& sends, MemoryPath path,
-                 const PredictOptions& options, TrafficEstimate& out,
-                 std::vector<std::string>& notes) {
-  try {
-    Alone ran = alone(on, sends, path, options);
-    out.largest_s = ran.seconds;
-    out.largest_limited_by = std::move(ran.limited_by);
-  } catch (const TooLarge&) {
-    notes.emplace_back(
-        "the ranks of the largest send have more to send and receive than can be run: where it is "
-        "among many small ones the time is too short by a factor");
-  }
+  Alone ran = alone(on, sends, path, told);
+  out.slowest_ranks_s = ran.seconds;
+  out.slowest_limited_by = std::move(ran.limited_by);
 }
 
 /// What is shown of an estimate, by some of its sends; `path` is what these can take.
@@ -398,14 +357,15 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   out.loads = loads_of(on, all, schedule, options,
                        [&](std::uint32_t node) { return sends_of_node(matrix, node, gpus); });
   out.share = mean.share;
-  const bool is_even = mean.share == 1 && mean.each == largest->bytes;  // the all-to-all tells all
-  if (!is_even) run_largest(on, sends_of_largest(matrix, ranks, gpus), path, options, out, notes);
   out.beyond_s = alone_beyond(on, typical_send(matrix, mean, gpus), path, options);
-  if (mean.share == 0) return out;
-  const std::vector<ServerLoad> loads = even_loads(on, schedule, mean.each, options, by);
-  out.beyond_s =
-      std::lerp(out.beyond_s, even_beyond(on, scenario, mean.each, path, options, catalog, loads),
-                mean.share);
+  if (mean.share > 0) {
+    const std::vector<ServerLoad> loads = even_loads(on, schedule, mean.each, options, by);
+    out.beyond_s =
+        std::lerp(out.beyond_s, even_beyond(on, scenario, mean.each, path, options, catalog, loads),
+                  mean.share);
+  }
+  const bool is_even = mean.share == 1 && mean.each == largest->bytes;  // the all-to-all tells all
+  if (!is_even) run_slowest_ranks(on, matrix, schedule, path, options, out);
   return out;
 }
 

@@ -12,24 +12,25 @@
 
 namespace weft {
 
-/// Traffic that is not run: as long as its most loaded link is busy, and what is beyond that. This
-/// is, by the share of all pairs that send, between what one send alone takes beyond its own most
-/// loaded link (a launch, a latency) and what an even all-to-all with sends as large does. It takes
-/// no less than all that the ranks of the largest send have to send and receive, which is run: a
-/// block's warps are dealt out among its sends, so a large one among small ones is far slower than
-/// one alone.
+/// Traffic that is not run whole: as long as its most loaded link is busy, and what is beyond that.
+/// This is, by the share of all pairs that send, between what one send alone takes beyond its own
+/// most loaded link (a launch, a latency) and what an even all-to-all with sends as large does. It
+/// takes no less than all that the slowest ranks (slowest_ranks.hpp) have to send and receive,
+/// which is run without the rest: a block's warps are dealt out among its sends, so a large one
+/// among small ones is far slower than one alone, and a proxy goes round all its connections.
 struct TrafficEstimate {
   std::string proto;
   std::uint32_t channels{0};  ///< of the largest send
   std::vector<ServerLoad> loads;
   double share{1};  ///< of pairs of two ranks, those that send
   double beyond_s{0};
-  /// What the ranks of the largest send take without all others; 0: all are alike.
-  double largest_s{0};
-  std::vector<CauseShare> largest_limited_by{};
+  /// What the slowest ranks take without the rest; 0: all ranks are alike, or none could be run.
+  double slowest_ranks_s{0};
+  std::vector<CauseShare> slowest_limited_by{};
+  bool misses_slowest{false};  ///< some of these have more to do than is run
 
-  bool is_of_largest() const { return largest_s > loads.front().seconds + beyond_s; }
-  double seconds() const { return std::max(largest_s, loads.front().seconds + beyond_s); }
+  bool is_of_slowest() const { return slowest_ranks_s > loads.front().seconds + beyond_s; }
+  double seconds() const { return std::max(slowest_ranks_s, loads.front().seconds + beyond_s); }
 };
 
 /// Whether most ranks send to most others, as in an all-to-all.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -14,12 +13,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/workload/traffic_estimate.hpp"
 #include "models/workload/traffic_matrix.hpp"
 #include "sim/base/random.hpp"
-#include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
-#include "tests/models/prediction.hpp"
+#include "tests/models/traffic_runs.hpp"
 
 namespace weft::test::models_traffic {
 namespace {
@@ -31,116 +28,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using Kind = TrafficSpec::Kind;
-
-TrafficResult predicted(const TrafficSpec& spec, std::uint32_t nodes,
-                        std::vector<std::string> memory_paths, const PredictOptions& options,
-                        TrafficBy by = TrafficBy::kRun,
-                        const std::string& topology = "hgx-h100-8nic") {
-  const ParamCatalog catalog = make_catalog();
-  Scenario scenario;
-  scenario.topology = shipped("topologies/" + topology + ".yaml");
-  scenario.nodes = nodes;
-  scenario.memory_paths = std::move(memory_paths);
-  scenario.traffic = spec;
-  return predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog, by);
-}
-
-TrafficRow run(const TrafficSpec& spec, std::uint32_t nodes,
-               const std::vector<std::string>& settings = {}) {
-  PredictOptions options;
-  for (const std::string& text : settings) options.set.push_back(parse_setting(text));
-  return predicted(spec, nodes, {"gdr"}, options).rows.at(0);
-}
-
-TrafficSpec permutation(Bytes bytes, std::uint32_t shift) {
-  TrafficSpec spec;
-  spec.kind = Kind::kPermutation;
-  spec.bytes = bytes;
-  spec.shift = shift;
-  return spec;
-}
-
-TrafficSpec incast(Bytes bytes, std::uint32_t senders, std::uint32_t stride) {
-  TrafficSpec spec;
-  spec.kind = Kind::kIncast;
-  spec.bytes = bytes;
-  spec.senders = senders;
-  spec.stride = stride;
-  return spec;
-}
-
-TrafficSpec dispatch(double skew) {
-  TrafficSpec spec;
-  spec.kind = Kind::kDispatch;
-  spec.tokens = 2048;
-  spec.experts = 64;
-  spec.top_k = 4;
-  spec.token_bytes = Bytes::kib(16);
-  spec.skew = skew;
-  return spec;
-}
-
-TrafficRow estimated(const TrafficSpec& spec, std::uint32_t nodes) {
-  return predicted(spec, nodes, {"gdr"}, {}, TrafficBy::kEstimate).rows.at(0);
-}
-
-// The busiest link bounds both; what else it takes is that of an even all-to-all.
-TEST(Traffic, AnEstimateIsNearTheRun) {
-  for (const double skew : {0.0, 0.5, 1.0}) {
-    const TrafficRow row = run(dispatch(skew), 4);
-    const TrafficRow estimate = estimated(dispatch(skew), 4);
-    EXPECT_TRUE(estimate.is_estimate);
-    EXPECT_FALSE(row.is_estimate);
-    EXPECT_NEAR(estimate.time_us / row.time_us, 1, 0.03);
-    EXPECT_EQ(estimate.proto, row.proto);
-    EXPECT_EQ(estimate.channels, row.channels);
-    ASSERT_EQ(estimate.links.size(), row.links.size());
-    EXPECT_NEAR(estimate.links[0].busy_us / row.links[0].busy_us, 1, 1e-9);
-    EXPECT_GT(estimate.time_us, estimate.links[0].busy_us);
-  }
-}
-
-// Loads are sums: those of all pairs of nodes, and those of one pair for each two leaves times how
-// many there are.
-TEST(Traffic, LeavesTellEvenLoads) {
-  const ParamCatalog catalog = make_catalog();
-  const std::vector<std::string> tree{"network.kind=leaf-spine", "network.ports=16"};
-  const std::vector<std::string> tiers{"network.kind=fat-tree", "network.ports=8"};
-  const std::vector<std::string> unlike{"nic0@1.trained_width=8"};
-  for (const auto& [file, settings] : {std::pair{"hgx-h100-8nic", std::vector<std::string>{}},
-                                       {"hgx-h100-8nic", tree},
-                                       {"hgx-h100-4nic", tiers},
-                                       {"hgx-h100-8nic", unlike},
-                                       {"oci-h100", {}}}) {
-    Scenario scenario;
-    scenario.topology = shipped(std::string("topologies/") + file + ".yaml");
-    scenario.nodes = 5;
-    scenario.traffic = dispatch(0);
-    PredictOptions options;
-    for (const std::string& text : settings) options.set.push_back(parse_setting(text));
-    ScenarioMachine on(scenario, read_topology(scenario.topology, catalog), options, catalog);
-    const Schedule schedule =
-        on.decisions().schedule(Communicator::of_all(on.fabric()), MemoryPath::kGdr);
-    if (!leaves_tell(on.machine(), schedule)) {
-      EXPECT_STREQ(file, "oci-h100");  // two NICs a GPU
-      continue;
-    }
-    const auto loads = [&](EvenBy by) {
-      std::map<ServerId, double> out;
-      for (const ServerLoad& load : even_loads(on, schedule, Bytes::kib(100), options, by)) {
-        out.emplace(load.server, load.seconds);
-      }
-      return out;
-    };
-    const std::map<ServerId, double> of_pairs = loads(EvenBy::kEachPair);
-    const std::map<ServerId, double> of_leaves = loads(EvenBy::kLeaves);
-    ASSERT_EQ(of_leaves.size(), of_pairs.size());
-    for (const auto& [server, seconds] : of_pairs) {
-      ASSERT_TRUE(of_leaves.contains(server));
-      EXPECT_NEAR(of_leaves.at(server) / seconds, 1, 1e-9) << on.machine().cause(server).where;
-    }
-  }
-}
 
 // Tokens that go anywhere alike: what is told without drawing them is what is told of those drawn,
 // but that the fullest link gets more than the mean.
@@ -203,132 +90,6 @@ TEST(Traffic, WhatIsAlikeIsRunAsOneExactly) {
       EXPECT_NEAR(folded.ranks[rank].end_us, whole.ranks[rank].end_us, 1e-9 * whole.time_us);
     }
   }
-}
-
-// Two NICs a GPU, of which a pair takes one: which follows from how far apart its nodes are.
-TEST(Traffic, AnEvenEstimateIsTheRunOfAnAllToAll) {
-  const std::string file = ::testing::TempDir() + "/even48.csv";
-  std::string text;
-  for (int row = 0; row < 48; ++row) {
-    text += "64000";
-    for (int column = 1; column < 48; ++column) text += ",64000";
-    text += '\n';
-  }
-  write_text_file(file, text);
-  TrafficSpec spec;
-  spec.matrix = file;
-  const auto time = [&](TrafficBy by) {
-    return predicted(spec, 6, {"gdr"}, {}, by, "oci-h100").rows.at(0).time_us;
-  };
-  EXPECT_NEAR(time(TrafficBy::kEstimate) / time(TrafficBy::kRun), 1, 1e-3);
-}
-
-// Where few send, nearly all of the time is a launch and the latency of a send.
-TEST(Traffic, ASparseEstimateHasALaunchAndASend) {
-  const std::string file = ::testing::TempDir() + "/sparse.csv";
-  const auto routing = [&](const std::function<std::string(int rank)>& of_rank) {
-    std::string text = "rank,expert,tokens\n";
-    for (int rank = 0; rank < 32; ++rank) text += of_rank(rank);
-    write_text_file(file, text);
-  };
-  TrafficSpec spec;
-  spec.kind = Kind::kDispatch;
-  spec.routing = file;
-  spec.experts = 32;
-  const auto expect_near = [&](std::int64_t token_bytes, double tolerance) {
-    spec.token_bytes = Bytes{token_bytes};
-    const double whole = run(spec, 4).time_us;
-    EXPECT_NEAR(estimated(spec, 4).time_us / whole, 1, tolerance) << whole << " us";
-  };
-  routing([](int rank) { return rank == 0 ? "0,8,1\n" : ""; });
-  expect_near(8, 0.01);
-  routing([](int rank) { return fmt::format("{},{},1\n", rank, (rank + 8) % 32); });
-  expect_near(7168, 0.05);
-  routing([](int rank) { return fmt::format("{},{},1\n", rank, rank); });
-  expect_near(7168, 0.01);
-  // Both ways at once a GPU's SMs have more to do than with the one send.
-  routing([](int rank) { return fmt::format("{},{},300\n", rank, rank ^ 1); });
-  expect_near(7168, 0.01);
-  EXPECT_THAT(predicted(spec, 4, {"gdr"}, {}, TrafficBy::kEstimate).notes,
-              Contains(HasSubstr("3.2 % of all pairs send, -14 to +13 % of whole runs")));
-  EXPECT_THAT(predicted(dispatch(0), 4, {"gdr"}, {}, TrafficBy::kEstimate).notes,
-              Contains(HasSubstr("-16 to +26 % of whole runs")));
-}
-
-// Sizes of heavy tails, of few pairs and of all: a large send among many small ones has few of its
-// blocks' warps, so what the ranks of the largest have to do sets the time.
-TEST(Traffic, AnEstimateSeesTheLargeSendsAmongSmallOnes) {
-  const std::string file = ::testing::TempDir() + "/tails.csv";
-  constexpr std::uint32_t kRanks = 64;
-  std::mt19937_64 random = random_stream(1, "tails");
-  TrafficSpec spec;
-  spec.kind = Kind::kDispatch;
-  spec.routing = file;
-  spec.experts = kRanks;
-  spec.token_bytes = Bytes{64};
-  for (const double share : {0.02, 0.25, 0.9}) {
-    for (int round = 0; round < 3; ++round) {
-      std::string text = "rank,expert,tokens\n";
-      for (std::uint32_t pair = 0; pair < kRanks * kRanks; ++pair) {
-        if (uniform01(random) >= share) continue;
-        const double tail = std::pow(1 - uniform01(random), -1 / 1.1);  // Pareto's
-        text += fmt::format("{},{},{}\n", pair / kRanks, pair % kRanks,
-                            std::llround(std::min(1e6, 100 * tail)));
-      }
-      write_text_file(file, text);
-      EXPECT_NEAR(estimated(spec, kRanks / 8).time_us / run(spec, kRanks / 8).time_us, 1, 0.04)
-          << share;
-    }
-  }
-}
-
-// More choices of experts than are drawn, but few pairs: these are added up one by one where each
-// takes a way of its own; many are refused for what makes them unlike.
-TEST(Traffic, EvenTrafficOfPairsThatAreUnlike) {
-  TrafficSpec spec = dispatch(0);
-  spec.tokens = 1 << 24;
-  spec.experts = 16;
-  spec.token_bytes = Bytes{8};
-  PredictOptions options;
-  for (const char* text : {"network.kind=leaf-spine", "network.ports=16", "wire.routing=ecmp"}) {
-    options.set.push_back(parse_setting(text));
-  }
-  const TrafficRow spread = run(spec, 2, {"network.kind=leaf-spine", "network.ports=16"});
-  const TrafficRow hashed = predicted(spec, 2, {"gdr"}, options).rows.at(0);
-  EXPECT_TRUE(hashed.is_estimate);
-  EXPECT_GE(hashed.time_us, hashed.links.at(0).busy_us);
-  EXPECT_GE(hashed.time_us, 0.99 * spread.time_us);
-
-  const auto refused = [&](const PredictOptions& with, const std::string& topology) {
-    spec.experts = 4008;
-    try {
-      predicted(spec, 501, {"gdr"}, with, TrafficBy::kRun, topology);
-    } catch (const TooLarge& e) {
-      return std::string(e.what());
-    }
-    return std::string();
-  };
-  options.set[0] = parse_setting("network.kind=fat-tree");
-  options.set[1] = parse_setting("network.ports=32");
-  EXPECT_THAT(refused(options, "hgx-h100-8nic"), HasSubstr("each takes a way of its own"));
-  EXPECT_THAT(refused({}, "oci-h100"), HasSubstr("GPUs take several NICs in turn"));
-}
-
-// Who gets most of a dispatch sends most of its combine.
-TEST(Traffic, EvenTrafficTellsWhatItIsWithout) {
-  TrafficSpec spec = dispatch(0);
-  spec.tokens = 1 << 24;
-  spec.experts = 16;
-  spec.token_bytes = Bytes{8};
-  const auto notes = [&] { return predicted(spec, 2, {"gdr"}, {}).notes; };
-  EXPECT_THAT(notes(), Contains(HasSubstr("the fullest rank would get about")));
-  spec.kind = Kind::kCombine;
-  EXPECT_THAT(notes(), Contains(AllOf(HasSubstr("the fullest rank would send about"),
-                                      HasSubstr("which the time is without"))));
-}
-
-TEST(Traffic, AnEstimateIsOfDenseTrafficOnly) {
-  EXPECT_THROW(estimated(permutation(Bytes::mib(1), 8), 4), InputError);
 }
 
 // With kernels that cost nothing but launch and flags. A full-bisection network: each GPU sends to
