@@ -73,8 +73,9 @@ void add_traffic_command(CommandLine& line) {
   command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .flag("--estimate", arguments->estimate,
-            "do not run it: the most loaded link, and what an even all-to-all takes beyond its "
-            "own; unless given, only what is too much to run is told so")
+            "do not run it whole: the most loaded link, and what an even all-to-all takes beyond "
+            "its own, or the ranks with most to do, run without the rest, if these take longer; "
+            "unless given, only what is too much to run is told so")
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example("weft traffic scenarios/traffic/experts.yaml --set nodes=4")
       .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });

@@ -53,9 +53,11 @@ constexpr std::array kRowFields{
              [](const TrafficRow& r) -> Json { return r.channels; }},
     RowField{{"time_us", "number", "", "until the last rank's end"},
              [](const TrafficRow& r) -> Json { return r.time_us; }},
-    RowField{{"estimate", "true or false", "if it is true",
-              "not run: as its most loaded link is busy, and the rest of an even all-to-all"},
-             [](const TrafficRow& r) { return r.is_estimate ? Json(true) : Json(); }},
+    RowField{
+        {"estimate", "true or false", "if it is true",
+         "not run whole: as its most loaded link is busy, and the rest of an even all-to-all, or "
+         "as long as the ranks with most to do take without the others"},
+        [](const TrafficRow& r) { return r.is_estimate ? Json(true) : Json(); }},
     RowField{{"ranks", "list", "", "by rank"},
              [](const TrafficRow& r) { return objects_of(r.ranks, kRankFields); }},
     RowField{{"links", "list", "", "most loaded first; those that carry nothing are left out"},
