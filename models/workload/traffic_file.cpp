@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <string_view>
 #include <tuple>
@@ -27,7 +28,7 @@ class Lines {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
-  /// False: there is none left. Throws Stopped.
+  /// False: there is none left. Throws InputError: a line that is no text; Stopped.
   bool next() {
     do {
       if (rest_.empty()) return false;
@@ -37,12 +38,21 @@ class Lines {
       ask(end + 1);
       if (line_.ends_with('\r')) line_.remove_suffix(1);
       ++place_.line;
+      const std::size_t nul = line_.find('\0');
+      if (nul != std::string_view::npos) {
+        throw InputError({place_.file, place_.line, static_cast<int>(nul) + 1},
+                         "a NUL byte; expected text");
+      }
     } while (trimmed(line_).empty());
     return true;
   }
   /// At most; counted before they are split, which takes many times the memory of a line.
   std::size_t most_cells() const {
     return static_cast<std::size_t>(std::ranges::count(line_, ',')) + 1;
+  }
+  /// Cells, some with a comma; likewise without splitting it.
+  bool has_cells(std::size_t cells) const {
+    return csv_cell_column(line_, cells - 1) != 0 && csv_cell_column(line_, cells) == 0;
   }
   std::vector<std::string> cells() const { return csv_cells(line_, place_); }
   const Place& place() const { return place_; }
@@ -125,19 +135,35 @@ struct Entry {
   }
 };
 
+/// The cells, of which there are to be so many; expected() is told if there are not.
+template <class Expected>
+std::vector<std::string> cells_of(const Lines& lines, std::size_t cells, Expected&& expected) {
+  const bool has_comma = lines.most_cells() != cells && lines.has_cells(cells);
+  if (lines.most_cells() != cells && !has_comma) throw InputError(lines.place(), expected());
+  std::vector<std::string> out = lines.cells();
+  if (has_comma || out.size() != cells) throw InputError(lines.place(), "a comma in a cell");
+  return out;
+}
+
 bool is_head(const Lines& lines, const ListForm& form) {
   if (lines.most_cells() != form.head.size()) return false;
   return std::ranges::equal(lines.cells(), form.head, {},
                             [](const auto& cell) { return trimmed(cell); });
 }
 
+/// As many words as the head has.
+bool is_another_head(const Lines& lines, const ListForm& form) {
+  if (lines.most_cells() != form.head.size()) return false;
+  return std::ranges::all_of(lines.cells(), [](const std::string& cell) {
+    const std::string_view text = trimmed(cell);
+    return !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0;
+  });
+}
+
 Entry entry_of(const Lines& lines, const ListForm& form) {
-  if (lines.most_cells() != form.head.size()) {
-    throw InputError(lines.place(), fmt::format("{} cells; expected {}", lines.most_cells(),
-                                                fmt::join(form.head, ",")));
-  }
-  const std::vector<std::string> cells = lines.cells();
-  if (cells.size() != form.head.size()) throw InputError(lines.place(), "a comma in a cell");
+  const std::vector<std::string> cells = cells_of(lines, form.head.size(), [&] {
+    return fmt::format("{} cells; expected {}", lines.most_cells(), fmt::join(form.head, ","));
+  });
   Entry out{0, 0, lines.number(), 0};
   const std::array<std::uint32_t*, 2> numbers{&out.first, &out.second};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -178,9 +204,8 @@ TrafficMatrix square_of(Lines& lines, std::uint32_t ranks) {
   TrafficMatrix out;
   std::uint32_t row = 0;
   do {
-    if (row == ranks || lines.most_cells() != ranks) throw InputError(lines.place(), expected);
-    const std::vector<std::string> cells = lines.cells();
-    if (cells.size() != ranks) throw InputError(lines.place(), "a comma in a cell");
+    if (row == ranks) throw InputError(lines.place(), expected);
+    const std::vector<std::string> cells = cells_of(lines, ranks, [&] { return expected; });
     for (std::uint32_t to = 0; to < ranks; ++to) {
       const Bytes bytes{read_cell(lines, cells, to, size_of)};
       if (bytes > Bytes{0}) out.push_back({row, to, bytes});
@@ -201,6 +226,9 @@ TrafficMatrix parse_traffic_matrix(const std::string& text, const std::string& f
   Lines lines(text, file, stop);
   if (!lines.next()) throw InputError(file + ": is empty");
   if (!is_head(lines, form)) {
+    if (is_another_head(lines, form)) {
+      throw InputError(lines.place(), "expected sizes, or a list of pairs under from,to,bytes");
+    }
     if (std::uint64_t{ranks} * ranks > kMostPairs) {
       throw InputError(lines.place(),
                        fmt::format("a square of {} ranks has more than {} cells; write a list of "

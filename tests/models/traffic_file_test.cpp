@@ -59,6 +59,10 @@ TEST(TrafficFile, RefusesASquareThatIsNone) {
   EXPECT_THAT(refused_matrix("0,1\n2\n"), HasSubstr("m.csv:2:1: expected 2 lines of 2 sizes"));
   EXPECT_THAT(refused_matrix("0,1\n2,0\n1,1\n"), HasSubstr("m.csv:3:1: expected 2 lines"));
   EXPECT_THAT(refused_matrix("src,dst,bytes\n"), HasSubstr("a list of pairs under from,to,bytes"));
+  for (const char* head : {"From,To,Bytes\n0,1,5\n", "src,dst,bytes\n"}) {
+    EXPECT_EQ(refused_matrix(head, 3),
+              "m.csv:1:1: expected sizes, or a list of pairs under from,to,bytes");
+  }
   EXPECT_THAT(refused_matrix("0,x\n2,0\n"), HasSubstr("m.csv:1:3: 'x' is not a size"));
   EXPECT_THAT(refused_matrix("0,-1\n2,0\n"), HasSubstr("m.csv:1:3: '-1' is not a size"));
   EXPECT_THAT(refused_matrix("0,8T\n2,0\n"), HasSubstr("above 4 TiB"));
@@ -78,6 +82,8 @@ TEST(TrafficFile, RefusesAListThatIsNone) {
   EXPECT_THAT(refused_matrix(head + "0,1,5T\n"), HasSubstr("m.csv:2:5: '5T' is above 4 TiB"));
   EXPECT_EQ(refused_matrix(head + "0,1," + std::string(1000, '5') + "\n"),
             "m.csv:2:5: a cell of 1000 bytes; allowed: 64");
+  EXPECT_EQ(refused_matrix(head + "0,1,1" + std::string(1, '\0') + "M\n"),
+            "m.csv:2:6: a NUL byte; expected text");
   EXPECT_EQ(refused_matrix(head + "0,1,5\n1,0,5\n\n0,1,0\n"),
             "m.csv:5:1: rank 0 and rank 1 stand on line 2 already");
   EXPECT_THAT(refused_matrix(head + "\"0,1,5\n"), HasSubstr("m.csv:2:1: a quote is not closed"));
@@ -91,6 +97,8 @@ TEST(TrafficFile, CellsAreCountedBeforeTheyAreSplit) {
             "m.csv:2:1: 101 cells; expected from,to,bytes");
   EXPECT_EQ(refused_routing(many), "r.csv:2:1: 101 cells; expected rank,expert,tokens");
   EXPECT_EQ(refused_matrix("from,to,bytes\n\"0,1\",5\n"), "m.csv:2:1: a comma in a cell");
+  EXPECT_EQ(refused_matrix("from,to,bytes\n0,1,\"1,0\"\n"), "m.csv:2:1: a comma in a cell");
+  EXPECT_EQ(refused_matrix("0,1\n\"2,3\",0\n"), "m.csv:2:1: a comma in a cell");
   EXPECT_EQ(refused_matrix("0,1,2\n3,\"4,5\"\n6,7,8\n", 3), "m.csv:2:1: a comma in a cell");
 }
 
