@@ -205,7 +205,8 @@ TrafficMatrix square_of(Lines& lines, std::uint32_t ranks) {
   std::uint32_t row = 0;
   do {
     if (row == ranks) throw InputError(lines.place(), expected);
-    const std::vector<std::string> cells = cells_of(lines, ranks, [&] { return expected; });
+    const std::vector<std::string> cells =
+        cells_of(lines, ranks, [&]() -> const std::string& { return expected; });
     for (std::uint32_t to = 0; to < ranks; ++to) {
       const Bytes bytes{read_cell(lines, cells, to, size_of)};
       if (bytes > Bytes{0}) out.push_back({row, to, bytes});
