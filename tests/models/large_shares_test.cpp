@@ -11,6 +11,7 @@
 
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/transport/footprints.hpp"
 #include "models/transport/run_plans.hpp"
 #include "tests/models/machine_under_test.hpp"
 
@@ -62,6 +63,8 @@ Busiest busiest(Op op, Bytes bytes, std::uint32_t nodes, const Choice& choice) {
   Schedule schedule = schedule_of(m, choice.algorithm);
   schedule.choose = [&](Op, Bytes) { return choice; };
   const Plan plan = make_plan(m.devices(), schedule, op, bytes);
+  const auto stands_for_all = fold_on(m.machine(), plan);
+  EXPECT_TRUE(stands_for_all && 4 * stands_for_all->plan.actors.size() < plan.actors.size());
   const Ran whole = run(m.machine(), plan, false);
   const Ran folded = run(m.machine(), plan, true);
   EXPECT_NEAR(folded.outcome.time.as_us() / whole.outcome.time.as_us(), 1, 1e-9);

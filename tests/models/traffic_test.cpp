@@ -82,9 +82,14 @@ TEST(Traffic, WhatIsAlikeIsRunAsOneExactly) {
         options.set.push_back(parse_setting(set));
       }
     }
+    double work = 0;
+    options.on_progress = [&](const RunProgress& p) { work = p.work; };
     const TrafficRow folded = predicted(spec, kNodes, {"gdr"}, options).rows.at(0);
+    const double folded_work = work;
     options.folds = false;
     const TrafficRow whole = predicted(spec, kNodes, {"gdr"}, options).rows.at(0);
+    EXPECT_GT(folded_work, 0);
+    EXPECT_LT(folded_work, 0.5 * work);
     EXPECT_NEAR(folded.time_us / whole.time_us, 1, 1e-9) << text;
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       EXPECT_NEAR(folded.ranks[rank].end_us, whole.ranks[rank].end_us, 1e-9 * whole.time_us);
