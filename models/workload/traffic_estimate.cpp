@@ -102,8 +102,10 @@ void tell_long(double sends, const PredictOptions& options) {
   options.on_estimate("estimated, about " + of_one_core(seconds));
 }
 
-/// What an even all-to-all takes beyond the time that its most loaded link is busy. Samples of
-/// networks that block may be a little faster than that: then nothing.
+/// What an even all-to-all takes beyond the time that its most loaded link is busy. Of many nodes
+/// its time is that of a sample, whose links between switches may be some per cent less full than
+/// those of all nodes, by which `even` goes: where the network blocks, less than nothing may come
+/// out, and then nothing does.
 double even_beyond(ScenarioMachine& on, const Scenario& scenario, Bytes each, MemoryPath path,
                    const PredictOptions& options, const ParamCatalog& catalog,
                    const std::vector<ServerLoad>& even) {

@@ -292,6 +292,26 @@ TEST(TrafficEstimate, TellsWhatItRunsAndWhatIsTooMuch) {
   EXPECT_THAT(too_much.rows.at(0).limited_by, ElementsAre(_, _));  // a link, and what is beyond
 }
 
+// Of many nodes an even all-to-all is sampled; its time is no less than the fullest link between
+// switches is busy in the whole, and little more, as 16 ports down share one up.
+TEST(TrafficEstimate, OnANetworkThatBlocksIsAsLongAsItsFullestLinkIsBusy) {
+  TrafficSpec spec = dispatch(0);
+  spec.tokens = 8192;
+  spec.experts = 4500;
+  spec.top_k = 8;
+  PredictOptions options;
+  for (const char* set : {"network.kind=leaf-spine", "network.ports=1100", "network.leaf_down=1024",
+                          "network.leaf_up=64", "netswitch.capacity=100000GB/s"}) {
+    options.set.push_back(parse_setting(set));
+  }
+  const TrafficRow row =
+      predicted(spec, 4500, {"gdr"}, options, TrafficBy::kEstimate, "genoa-2p-same-switch")
+          .rows.at(0);
+  EXPECT_THAT(row.links.at(0).cause, HasSubstr("leaf"));
+  EXPECT_GE(row.time_us, row.links[0].busy_us);
+  EXPECT_LT(row.time_us, 1.1 * row.links[0].busy_us);
+}
+
 // More choices of experts than are drawn, but few pairs: these are added up one by one where each
 // takes a way of its own; many are refused for what makes them unlike.
 TEST(TrafficEstimate, EvenTrafficOfPairsThatAreUnlike) {
