@@ -60,11 +60,11 @@ std::vector<TrafficLink> links_of(const Machine& machine, const std::vector<Serv
 
 /// How near estimates came to whole runs, by the share of pairs that send, and what they miss.
 std::string how_near(const TrafficEstimate& estimate) {
-  std::string out = fmt::format("{:.2g} % of all pairs send, ", 100 * estimate.share);
+  std::string out = fmt::format("{:.3g} % of all pairs send, ", 100 * estimate.share);
   if (estimate.misses_slowest) {
     out +=
         "ranks that may be the slowest have more to send and receive than is run; a large send "
-        "of theirs among many small ones makes the time too short by a factor";
+        "of theirs among many small ones may make the time too short by a factor";
   } else {
     out += fmt::format(
         "it was {} % in whole runs of 16 to 512 GPUs where about as many do (206 in all: experts, "
