@@ -217,9 +217,7 @@ void check_axes(const Sweep& sweep) {
       for (std::size_t i = 0; i < std::min(step, all); ++i) {
         settings.push_back({sweep.axes[i].key, point.values[i], {}});
       }
-      if (step <= all) {
-        std::erase_if(settings, [](const ScenarioSetting& s) { return is_spares_key(s.key); });
-      }
+      if (step <= all) erase_spares(settings);
       try {
         apply_settings(settings, spec, params);
       } catch (const InputError& e) {

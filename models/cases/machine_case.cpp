@@ -1,18 +1,27 @@
 #include "models/cases/machine_case.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
 #include "models/collective/settings.hpp"
+#include "models/collective/spares.hpp"
 #include "sim/base/error.hpp"
 
 namespace weft {
 namespace {
 
+bool is_of_spares(const ScenarioSetting& setting) { return is_spares_key(setting.key); }
+
 Fabric fabric_of(const MachineCase& what, const CaseContext& context, Params& params) {
   TopologySpec spec = what.spec;
   spec.nodes = context.nodes;
   apply_settings(what.set, spec, params);
+  if (spec.nodes != context.nodes && std::ranges::any_of(what.set, is_of_spares)) {
+    throw InputError(
+        "failed.nodes, failed.nics: all nodes that are measured or asked for run here; ask for "
+        "fewer");
+  }
   drop_uncabled_nics(spec);
   return {std::move(spec), context.nodes};
 }

@@ -14,6 +14,7 @@
 #include "models/collective/joint_progress.hpp"
 #include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
+#include "models/collective/spares.hpp"
 #include "models/collective/tool_rows.hpp"
 #include "models/wire/link.hpp"
 #include "sim/base/operation.hpp"
@@ -59,6 +60,7 @@ MachineFacts facts_of(const TopologySpec& machine, const PredictOptions& options
   for (const auto& [name, value] : options.env) facts.provenance.env.push_back(name + "=" + value);
   Params params(catalog);
   apply_nccl_env(options.env, params, {}, options.nccl_version.value_or(NcclVersion{}));
+  refuse_spares(options.set);
   apply_settings(options.set, facts.spec, params);
   drop_uncabled_nics(facts.spec);
   facts.gpus = count(facts.spec, DeviceKind::kGpu);

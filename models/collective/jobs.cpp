@@ -553,7 +553,7 @@ RunResult predict_jobs(const Scenario& scenario, const TopologySpec& spec,
     std::erase_if(result.notes, [&](const std::string& note) {  // true of jobs at once alone
       return note == sharing_note(cluster.machine) || note.starts_with(kLaunchesAreIdle);
     });
-    predict_separately(scenario, spec, options, catalog, result);
+    predict_separately(scenario, spec, cluster.fabric, options, catalog, result);
   }
   add_seed_note(asked.settings,
                 on_packets ? has_drawn : cluster.machine.routing().decides(cluster.fabric),

@@ -126,6 +126,12 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (is_ring) return of_rings(op, bytes, path, *choice);
   if (slow == 0) return with({op, bytes, path, {}});
   if (slow > Sample::kMostUnlike) return {};
+  // A channel whose ring enters the root at another GPU than it begins at comes back to it.
+  const std::vector<std::uint32_t>& nodes_unlike = machine_.devices().unlike_nodes();
+  const bool ends_meet = is_chain(op) && nodes_unlike.front() == 0 &&
+                         nodes_unlike.back() == nodes - 1 &&
+                         have_delays(machine_.devices().params());
+  if (ends_meet) return {};
   const std::vector<UnlikeGroup> groups = unlike(neighbours(op, choice));
   const auto has_place = [&](const UnlikeGroup& group) {
     return least_of_trees(group).has_value();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -73,9 +74,10 @@ bool are_separate(const Machine& machine, const std::vector<ScenarioJob>& jobs) 
                              [&](const ScenarioJob& job) { return is_as_a_cluster(fabric, job); });
 }
 
-void predict_separately(const Scenario& scenario, const TopologySpec& spec,
+void predict_separately(const Scenario& scenario, const TopologySpec& spec, const Fabric& cluster,
                         const PredictOptions& options, const ParamCatalog& catalog,
                         RunResult& result) {
+  const std::optional<std::uint32_t>& groups = cluster.spec().network.groups;
   const std::size_t paths = scenario.memory_paths.size();
   JointProgress progress(std::vector<std::size_t>(scenario.jobs.size(), paths),
                          options.on_progress);
@@ -86,11 +88,11 @@ void predict_separately(const Scenario& scenario, const TopologySpec& spec,
     alone.jobs.clear();
     alone.op = job.op;
     alone.sizes = {job.size};
-    PredictOptions its_own = options;               // what is set of nodes counts last
-    for (auto* set : {&alone.set, &its_own.set}) {  // of the cluster, whose nodes the job's are
-      std::erase_if(*set, [](const ScenarioSetting& s) { return is_spares_key(s.key); });
-    }
+    PredictOptions its_own = options;  // what is set of nodes counts last
+    erase_spares(alone.set);           // of the cluster, whose nodes the job's are
+    erase_spares(its_own.set);
     its_own.set.push_back({"nodes", std::to_string(job.nodes.size()), job.place});
+    if (groups) its_own.set.push_back({"network.groups", std::to_string(*groups), job.place});
     its_own.on_progress = [&](const RunProgress& p) { progress.is_at(j, p); };
     const auto not_run = [&](const std::string& path) {
       result.not_run.push_back({job.op, job.size.count(), path, job.name});

@@ -12,9 +12,10 @@ namespace weft {
 bool are_separate(const Machine& machine, const std::vector<ScenarioJob>& jobs);
 
 /// Predicts such jobs one by one as predict() does a cluster of a job's nodes, so that samples
-/// stand for large ones, and adds their rows, of one memory path after the other, and notes. Throws
-/// as predict() does; Stopped before the first job is finished.
-void predict_separately(const Scenario& scenario, const TopologySpec& spec,
+/// stand for large ones, and adds their rows, of one memory path after the other, and notes.
+/// `cluster`: of `spec`, as settings make it. Throws as predict() does; Stopped before the first
+/// job is finished.
+void predict_separately(const Scenario& scenario, const TopologySpec& spec, const Fabric& cluster,
                         const PredictOptions& options, const ParamCatalog& catalog,
                         RunResult& result);
 

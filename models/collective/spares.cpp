@@ -92,6 +92,10 @@ bool has_leaves_below_spines(const Fabric& fabric) {
          tiers.front().switches() > 1;
 }
 
+void erase_spares(std::vector<ScenarioSetting>& settings) {
+  std::erase_if(settings, [](const ScenarioSetting& s) { return is_spares_key(s.key); });
+}
+
 void refuse_spares(const std::vector<ScenarioSetting>& settings) {
   for (const ScenarioSetting& s : settings) {
     if (!is_spares_key(s.key)) continue;
@@ -149,16 +153,17 @@ void keep_first(std::uint32_t nodes, TopologySpec& spec) {
   if (built.network_tiers().empty()) return;
   using Kind = NetworkSpec::Kind;
   NetworkSpec& network = spec.network;
-  const std::uint32_t groups = built.network_tiers().front().groups;
+  const std::uint32_t groups = built.network_tiers().back().groups;
   if (network.kind == Kind::kDragonfly || network.kind == Kind::kDragonflyPlus) {
     network.groups = groups;
   } else if (network.kind != Kind::kOneSwitch && network.kind != Kind::kTorus) {
-    network.groups = groups / static_cast<std::uint32_t>(leaves_of(built, 0).size());
+    network.groups = built.network_tiers().front().groups /
+                     static_cast<std::uint32_t>(leaves_of(built, 0).size());
   }
   if (is_cabled_alike(built, Fabric(spec, nodes))) return;
-  throw InputError(
-      "failed.nodes, failed.nics: placement=round-robin on this network cables fewer nodes "
-      "otherwise; take placement=packed");
+  const bool is_packed = network.placement == NetworkSpec::Placement::kPacked;
+  throw InputError(std::string("failed.nodes, failed.nics: this network cables fewer nodes ") +
+                   (is_packed ? "otherwise" : "otherwise; take placement=packed"));
 }
 
 void take_out_nodes(const Spares& spares, TopologySpec& spec) {

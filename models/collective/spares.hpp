@@ -53,6 +53,9 @@ struct Spares {
 /// Whether there are leaves whose links to spines may fail: several, of a folded Clos.
 bool has_leaves_below_spines(const Fabric& fabric);
 
+/// Takes out what is of failures or spares: of a cluster of which they are taken out already.
+void erase_spares(std::vector<ScenarioSetting>& settings);
+
 /// Throws InputError where one of the settings is of failures or spares: for what runs on a few
 /// devices by their names, such as a perftest.
 void refuse_spares(const std::vector<ScenarioSetting>& settings);

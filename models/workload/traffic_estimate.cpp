@@ -16,6 +16,7 @@
 
 #include "models/collective/effort.hpp"
 #include "models/collective/prepared.hpp"
+#include "models/collective/spares.hpp"
 #include "models/workload/graph_plan.hpp"
 #include "models/workload/graph_run.hpp"
 #include "models/workload/slowest_ranks.hpp"
@@ -88,7 +89,11 @@ double even_seconds(ScenarioMachine& on, const Scenario& scenario, Bytes each, M
                     const PredictOptions& options, const ParamCatalog& catalog) {
   PredictOptions launched = launched_alone(options);
   launched.on_progress = {};
-  Prepared prepared(scenario, on.fabric().spec(), launched, catalog, on.parts());
+  Scenario of_what_is_left = scenario;
+  of_what_is_left.nodes = on.fabric().nodes();
+  erase_spares(of_what_is_left.set);
+  erase_spares(launched.set);
+  Prepared prepared(of_what_is_left, on.fabric().spec(), launched, catalog, on.parts());
   const RunResult result = prepared.run(Op::kAllToAll, {Bytes{each.count() * on.gpus()}},
                                         {std::string(memory_path_name(path))});
   if (result.rows.empty()) throw Stopped("stopped");

@@ -11,6 +11,7 @@
 
 #include "models/collective/effort.hpp"
 #include "models/collective/separate_jobs.hpp"
+#include "models/collective/settings.hpp"
 #include "sim/base/stop.hpp"
 #include "sim/report/csv_report.hpp"
 #include "tests/models/machine_under_test.hpp"
@@ -208,14 +209,27 @@ set: {{nccl.algo: Ring, network.kind: leaf-spine, network.ports: 64{}}}
                         shipped("scenarios/jobs.yaml"));
 }
 
+/// Its jobs one by one.
+RunResult one_by_one(const Scenario& scenario, const PredictOptions& options = {}) {
+  const ParamCatalog catalog = make_catalog();
+  const TopologySpec asked = read_topology(scenario.topology, catalog);
+  TopologySpec spec = asked;
+  spec.nodes = scenario.nodes.value();
+  Params params(catalog);
+  std::vector<ScenarioSetting> settings = scenario.set;
+  settings.insert(settings.end(), options.set.begin(), options.set.end());
+  apply_settings(settings, spec, params);
+  RunResult out;
+  predict_separately(scenario, asked, Fabric(spec, spec.nodes), options, catalog, out);
+  return out;
+}
+
 // Jobs together are one launch each; launches behind each other overlap by 0.2 % more where a job
 // is on two leaves.
 TEST(Jobs, ThatDoNotMeetAreTogetherAsFastAsOneByOne) {
   const Scenario scenario = apart(", nccl.launch: single, nccl.host_wait: 0 us");
-  const ParamCatalog catalog = make_catalog();
-  const RunResult together = predict(scenario, {}, catalog);
-  RunResult each;
-  predict_separately(scenario, read_topology(scenario.topology, catalog), {}, catalog, each);
+  const RunResult together = predict(scenario, {}, make_catalog());
+  const RunResult each = one_by_one(scenario);
   ASSERT_EQ(together.rows.size(), 2U);
   ASSERT_EQ(each.rows.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -227,14 +241,31 @@ TEST(Jobs, ThatDoNotMeetAreTogetherAsFastAsOneByOne) {
 // Nodes that have failed are the cluster's, not each job's.
 TEST(Jobs, OneByOneHaveAllTheirNodes) {
   const Scenario scenario = apart(", failed.nodes: 2");
-  const ParamCatalog catalog = make_catalog();
   PredictOptions options;
   options.set.push_back({"failed.nics", "2", {}});
-  RunResult each;
-  predict_separately(scenario, read_topology(scenario.topology, catalog), options, catalog, each);
+  const RunResult each = one_by_one(scenario, options);
   EXPECT_EQ(each.rows.at(0).nodes, 8U);
   EXPECT_EQ(each.rows.at(1).nodes, 4U);
   EXPECT_THAT(each.notes, ::testing::Not(::testing::Contains(HasSubstr("out of service"))));
+}
+
+// On the leaves that the cluster has, where nodes go to one after another, whatever has failed.
+TEST(Jobs, OneByOneHaveTheLeavesOfTheCluster) {
+  const Scenario scenario = parse_scenario(R"(scenario: by-turns
+topology: ../topologies/hgx-h100-8nic.yaml
+nodes: 64
+jobs:
+  - {job: a, nodes: "0,2,4,6", op: allreduce, size: 64 MiB}
+  - {job: b, nodes: "1,3,5,7", op: allreduce, size: 64 MiB}
+memory_paths: [gdr]
+set: {gpu.count: 1, nic.count: 1, nccl.algo: Tree, nccl.launch: single, nccl.host_wait: 0 us,
+      network.kind: leaf-spine, network.ports: 16, network.oversubscription: 8,
+      network.placement: round-robin, leaf.uplink_rate: 100 Gb/s, failed.nodes: 1}
+)",
+                                           shipped("scenarios/jobs.yaml"));
+  const RunResult together = predict(scenario, {}, make_catalog());
+  const RunResult each = one_by_one(scenario);
+  EXPECT_NEAR(together.rows.at(0).time_us / each.rows.at(0).time_us, 1, 1e-9);
 }
 
 /// Two jobs of 2,432 nodes of one GPU each, on leaves of 128: 5.9e6 connections of the all-to-all

@@ -1,5 +1,7 @@
 #include "models/collective/spares.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +27,9 @@ TopologySpec left_of(const std::vector<std::string>& settings) {
   std::vector<ScenarioSetting> all;
   for (const std::string& text : settings) all.push_back(parse_setting(text));
   for (const char* text : {"nodes=50", "network.kind=leaf-spine", "network.ports=64"}) {
-    all.push_back(parse_setting(text));  // last: it makes no difference
+    const ScenarioSetting setting = parse_setting(text);
+    if (std::ranges::find(all, setting.key, &ScenarioSetting::key) != all.end()) continue;
+    all.push_back(setting);  // last: it makes no difference
   }
   Params params(catalog);
   apply_settings(all, spec, params);
@@ -84,6 +88,10 @@ TEST(Spares, TheNetworkStaysAsItWasBuilt) {
   const Fabric fabric(spec, spec.nodes);
   EXPECT_EQ(fabric.network_tiers().at(0).switches(), 13U);
   EXPECT_EQ(fabric.network_tiers().at(1).switches(), 8U);
+  const TopologySpec plus =
+      left_of({"network.kind=dragonfly-plus", "network.groups=4", "failed.nodes=20"});
+  EXPECT_EQ(plus.nodes, 30U);
+  EXPECT_EQ(plus.network.groups, 4U);
   // Racks of two leaves: 13 of them would stand in 14.
   const std::vector<std::string> racks{"network.inside=ring", "network.rack_leaves=2",
                                        "network.leaf_up=16", "network.placement=round-robin",

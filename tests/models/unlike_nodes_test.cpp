@@ -412,6 +412,12 @@ TEST(UnlikeNodes, DelaysOfNeighboursAddUp) {
   compare(by_turns, "broadcast", Bytes::mib(20),
           {"nic0@7.latency=60 us", "nic0@8.latency=60 us", "nccl.channels=1", "nccl.proto=LL"},
           0.01);
+  // Two channels begin at two GPUs of the root: of one the last node sends to the root's others.
+  const std::vector<std::string> ends{"nic0@0.latency=60 us",  "nic1@0.latency=60 us",
+                                      "nic0@39.latency=60 us", "nic1@39.latency=60 us",
+                                      "nccl.channels=2",       "nccl.proto=LL"};
+  EXPECT_THAT(run(by_turns, 40, "broadcast", Bytes::mib(20), ends).extended, ElementsAre())
+      << "runs whole";
   compare(by_turns, "allreduce", Bytes::mib(10),
           {"nic1@0.latency=60 us", "nic1@39.latency=60 us", "nic1@20.latency=60 us",
            "nic1@21.latency=60 us", "nccl.channels=1", "nccl.proto=LL", "nccl.algo=Ring"},
