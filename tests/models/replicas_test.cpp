@@ -170,7 +170,8 @@ TEST_F(ReplicasTest, OnFewerSwitchesStandForAll) {
   expect_alike(step);
   EXPECT_THAT(predict(step, true).notes, Contains(HasSubstr("on fewer switches")));
   const auto sends_us = [&] {
-    for (const StepCall& call : predict(step, true).rows.at(0).calls) {
+    const StepResult result = predict(step, true);
+    for (const StepCall& call : result.rows.at(0).calls) {
       if (call.group == "stages forward") return call.time_us;
     }
     return 0.0;
@@ -229,7 +230,8 @@ TEST_F(ReplicasTest, NameDevicesAsTheClusterHasThem) {
   const StepSpec step = step_of({.tensor = 8, .data = 10, .pipeline = 2}, Sharding::kOptimizer);
   const auto stages_named = [&](bool folds) {
     std::set<int> out;
-    for (const CauseShare& share : predict(step, folds).rows.at(0).limited_by) {
+    const StepResult result = predict(step, folds);
+    for (const CauseShare& share : result.rows.at(0).limited_by) {
       const std::size_t at = share.where.find('@');
       if (at != std::string::npos) out.insert(std::stoi(share.where.substr(at + 1)) / 10);
     }
