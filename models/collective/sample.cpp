@@ -128,9 +128,11 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (slow > Sample::kMostUnlike) return {};
   // A channel whose ring enters the root at another GPU than it begins at comes back to it.
   const std::vector<std::uint32_t>& nodes_unlike = machine_.devices().unlike_nodes();
-  const bool ends_meet = is_chain(op) && nodes_unlike.front() == 0 &&
-                         nodes_unlike.back() == nodes - 1 &&
-                         have_delays(machine_.devices().params());
+  const bool ends_are_unlike =
+      is_chain(op) && nodes_unlike.front() == 0 && nodes_unlike.back() == nodes - 1;
+  const bool ends_meet =
+      ends_are_unlike &&
+      unlike_groups(machine_.devices().params(), {0, nodes - 1}, around_a_ring(nodes)).size() == 1;
   if (ends_meet) return {};
   const std::vector<UnlikeGroup> groups = unlike(neighbours(op, choice));
   const auto has_place = [&](const UnlikeGroup& group) {

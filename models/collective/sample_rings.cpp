@@ -216,6 +216,15 @@ std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes by
 StandIn Samples::of_chains(const Asked& asked, const Choice& choice) {
   const auto& [op, bytes, path, unlike] = asked;
   const std::uint32_t nodes = machine_.fabric().nodes();
+  // Over an odd number of nodes the last one's turn is not that of a sample's last one.
+  const bool ends_at_its_turn = nodes % 2 == 0 || unlike.empty() || unlike.back() != nodes - 1;
+  const auto differs = [](const auto& by_node) {
+    return by_node.size() > 1 && by_node[0] != by_node[1];
+  };
+  const auto takes_turns = [&](const Ring& ring) {
+    return differs(ring.entry_nic) || differs(ring.exit_nic);
+  };
+  if (!ends_at_its_turn && std::ranges::any_of(schedules_.at(path).rings, takes_turns)) return {};
   const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
   if (!rings) return {};
   const auto sample_of_chain = [&](std::uint32_t here,

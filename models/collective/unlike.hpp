@@ -61,7 +61,7 @@ std::optional<UnlikePlaces> places_around(std::uint32_t nodes, const UnlikeGroup
                                           std::uint32_t cluster);
 
 /// Those of fewer nodes that are in a chain (broadcast, reduce) what a group is in the cluster's:
-/// at either end, or between, at the same turn. None if these are too few.
+/// at either end, or, at the same turn, between. None if these are too few.
 std::optional<UnlikePlaces> places_in_chain(std::uint32_t nodes, const UnlikeGroup& group,
                                             std::uint32_t cluster);
 

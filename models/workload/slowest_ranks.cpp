@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -15,7 +16,8 @@ namespace {
 struct RankWork {
   double sent{0};  ///< how many
   double received{0};
-  double bytes{0};  ///< both ways
+  double bytes{0};   ///< both ways
+  double by_nic{0};  ///< of these, to and from other nodes
 
   double sends() const { return sent + received; }
   double work() const {
@@ -24,13 +26,16 @@ struct RankWork {
   }
 };
 
-std::vector<RankWork> works_of(const TrafficMatrix& matrix, std::uint32_t ranks) {
+std::vector<RankWork> works_of(const TrafficMatrix& matrix, std::uint32_t ranks,
+                               std::uint32_t gpus) {
   std::vector<RankWork> out(ranks);
   for (const TaskSend& send : matrix) {
     ++out[send.from].sent;
     ++out[send.to].received;
-    out[send.from].bytes += send.bytes.as_double();
-    out[send.to].bytes += send.bytes.as_double();
+    for (const std::uint32_t rank : {send.from, send.to}) {
+      out[rank].bytes += send.bytes.as_double();
+      if (send.from / gpus != send.to / gpus) out[rank].by_nic += send.bytes.as_double();
+    }
   }
   return out;
 }
@@ -39,7 +44,7 @@ std::vector<RankWork> works_of(const TrafficMatrix& matrix, std::uint32_t ranks)
 class Taken {
  public:
   Taken(const TrafficMatrix& matrix, std::uint32_t ranks, std::uint32_t gpus)
-      : matrix_{matrix}, gpus_{gpus}, works_{works_of(matrix, ranks)} {
+      : matrix_{matrix}, gpus_{gpus}, works_{works_of(matrix, ranks, gpus)} {
     out_.is_taken.resize(ranks);
   }
 
@@ -52,17 +57,21 @@ class Taken {
     return true;
   }
 
-  /// The ranks that receive by the same NIC, of that which has most bytes; the busiest of them at
-  /// least is one of those that are not to be missed.
+  /// The ranks that receive by the same NIC, of that which has most bytes (or would have, where no
+  /// bytes leave their node); the busiest of them at least is one of those that are not to be
+  /// missed.
   void take_of_fullest_nic(const Schedule& schedule) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, double> bytes;  // by node and NIC
+    // By node and NIC: over it, and in all.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<double, double>> bytes;
     const auto nic_of = [&](std::uint32_t rank) {
       const std::uint32_t gpu = rank % gpus_;
       const bool has_nic = !schedule.p2p_nics.empty();
       return std::pair{rank / gpus_, has_nic ? schedule.p2p_nics[gpu].front() : gpu};
     };
     for (std::uint32_t rank = 0; rank < works_.size(); ++rank) {
-      bytes[nic_of(rank)] += works_[rank].bytes;
+      auto& [by_nic, all] = bytes[nic_of(rank)];
+      by_nic += works_[rank].by_nic;
+      all += works_[rank].bytes;
     }
     const auto fullest =
         std::ranges::max_element(bytes, {}, [](const auto& nic) { return nic.second; })->first;
@@ -70,8 +79,9 @@ class Taken {
     for (std::uint32_t rank = 0; rank < works_.size(); ++rank) {
       if (nic_of(rank) == fullest) of_nic.push_back(rank);
     }
-    std::ranges::stable_sort(of_nic, std::ranges::greater{},
-                             [&](std::uint32_t rank) { return works_[rank].bytes; });
+    std::ranges::stable_sort(of_nic, std::ranges::greater{}, [&](std::uint32_t rank) {
+      return std::pair{works_[rank].by_nic, works_[rank].bytes};
+    });
     if (!take({of_nic.front()})) out_.has_all = false;
     for (const std::uint32_t rank : of_nic) take({rank});
   }
@@ -96,7 +106,9 @@ class Taken {
  private:
   bool fits(std::initializer_list<std::uint32_t> ranks) const {
     double more = 0;
-    for (const std::uint32_t rank : ranks) more += out_.is_taken[rank] ? 0 : works_[rank].work();
+    for (const std::uint32_t rank : std::set<std::uint32_t>(ranks)) {  // to itself: once
+      if (!out_.is_taken[rank]) more += works_[rank].work();
+    }
     return work_ + more <= kMostRankWork;
   }
 

@@ -12,7 +12,7 @@ namespace weft {
 struct SlowestRanks {
   std::vector<bool> is_taken;  ///< by rank
   /// False: of the rank with most bytes, that with most sends and those of the slowest send, some
-  /// have more to do than kMostWork.
+  /// have more to do than kMostRankWork.
   bool has_all{true};
 
   /// All that they have to send and receive.

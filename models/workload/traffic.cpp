@@ -157,8 +157,9 @@ class Asked {
     if (estimate.is_of_slowest()) {
       notes.push_back(fmt::format(
           "{}: the time, and what limits it, is that of the ranks with most bytes, most sends and "
-          "the slowest sends, run without the rest",
-          memory_path_name(path)));
+          "the slowest sends{}, run without the rest",
+          memory_path_name(path),
+          estimate.misses_slowest ? ", as far as these are not too many to run" : ""));
       row.limited_by = estimate.slowest_limited_by;
       return row;
     }

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -90,9 +91,9 @@ double even_seconds(ScenarioMachine& on, const Scenario& scenario, Bytes each, M
   PredictOptions launched = launched_alone(options);
   launched.on_progress = {};
   Scenario of_what_is_left = scenario;
-  of_what_is_left.nodes = on.fabric().nodes();
   erase_spares(of_what_is_left.set);
   erase_spares(launched.set);
+  launched.set.push_back({"nodes", std::to_string(on.fabric().nodes()), {}});  // counts last
   Prepared prepared(of_what_is_left, on.fabric().spec(), launched, catalog, on.parts());
   const RunResult result = prepared.run(Op::kAllToAll, {Bytes{each.count() * on.gpus()}},
                                         {std::string(memory_path_name(path))});

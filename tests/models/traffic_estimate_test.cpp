@@ -314,6 +314,21 @@ TEST(TrafficEstimate, OnANetworkThatBlocksIsAsLongAsItsFullestLinkIsBusy) {
 
 // More choices of experts than are drawn, but few pairs: these are added up one by one where each
 // takes a way of its own; many are refused for what makes them unlike.
+// What has failed is taken out once: 60 of 64 nodes leave four.
+TEST(TrafficEstimate, IsOfTheNodesThatAreLeft) {
+  const auto of = [](std::uint32_t nodes, const std::vector<std::string>& settings) {
+    PredictOptions options;
+    for (const std::string& text : settings) options.set.push_back(parse_setting(text));
+    return predicted(dispatch(0.5), nodes, {"gdr"}, options, TrafficBy::kEstimate).rows.at(0);
+  };
+  const TrafficRow four = of(4, {});
+  for (const TrafficRow& left :
+       {of(64, {"failed.nodes=60"}), of(2, {"nodes=64", "failed.nodes=60"})}) {
+    EXPECT_EQ(left.ranks.size(), four.ranks.size());
+    EXPECT_DOUBLE_EQ(left.time_us, four.time_us);
+  }
+}
+
 TEST(TrafficEstimate, EvenTrafficOfPairsThatAreUnlike) {
   TrafficSpec spec = dispatch(0);
   spec.tokens = 1 << 24;
