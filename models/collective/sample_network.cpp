@@ -23,10 +23,14 @@ DeviceId cabled_nic(const Machine& machine, std::uint32_t node) {
 }
 
 std::uint32_t cabled_nics(const Machine& machine) {
-  const Fabric& fabric = machine.fabric();
-  std::uint32_t out = 0;
+  return static_cast<std::uint32_t>(leaves_of(machine.fabric(), 0).size());
+}
+
+std::vector<DeviceId> leaves_of(const Fabric& fabric, std::uint32_t node) {
+  std::vector<DeviceId> out;
   for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-    if (fabric.wire_link(fabric.device(0, DeviceKind::kNic, n))) ++out;
+    const auto wire = fabric.wire_link(fabric.device(node, DeviceKind::kNic, n));
+    if (wire) out.push_back(fabric.link(*wire).b);
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "models/machine/machine.hpp"
 
@@ -24,6 +25,8 @@ struct SampleNetwork {
 DeviceId cabled_nic(const Machine& machine, std::uint32_t node);
 /// Of a node's NICs, how many have a cable.
 std::uint32_t cabled_nics(const Machine& machine);
+/// The leaves of a node's cabled NICs, in their order.
+std::vector<DeviceId> leaves_of(const Fabric& fabric, std::uint32_t node);
 /// From a NIC of the first node to one of another, by their indices.
 using NicPair = std::function<bool(std::size_t from, std::size_t to)>;
 /// The longest way of such pairs, to nodes near and far; none if two of them do not meet.

@@ -101,18 +101,19 @@ double Samples::hops_of_a_pace() const {
 
 StandIn Samples::of_rings(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   const std::uint32_t nodes = machine_.fabric().nodes();
-  const auto turn = [](const UnlikeGroup& group) { return UnlikeGroup{group.front() % 2}; };
-  std::vector<UnlikeGroup> groups = unlike(around_a_ring(nodes));
-  for (UnlikeGroup& group : groups) group = in_ring_order(std::move(group), nodes);
-  const std::vector<UnlikeKind> kinds = unlike_kinds(machine_.devices().params(), groups, turn);
+  const bool are_alike = machine_.devices().unlike_nodes().empty();
   const double transfers = plan_size(machine_.devices(), schedules_.at(path), op, bytes).transfers;
-  if (!kinds.empty() && (!are_few_unlike() || transfers < Sample::kFewTransfers)) return {};
+  if (!are_alike && (!are_few_unlike() || transfers < Sample::kFewTransfers)) return {};
   const bool is_ll = choice.protocol == "LL";
   if (is_ll && !machine_.has_one_switch() && transfers < kFewOverSwitches) return {};
   const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
   if (!rings) return {};
   StandIn alike = of_rings({op, bytes, path, {}}, choice, *rings);
-  if (kinds.empty() || !alike.first) return alike;
+  if (are_alike || !alike.first) return alike;
+  const auto turn = [](const UnlikeGroup& group) { return UnlikeGroup{group.front() % 2}; };
+  std::vector<UnlikeGroup> groups = unlike(around_a_ring(nodes));
+  for (UnlikeGroup& group : groups) group = in_ring_order(std::move(group), nodes);
+  const std::vector<UnlikeKind> kinds = unlike_kinds(machine_.devices().params(), groups, turn);
   std::size_t neighbours = 0;
   for (const UnlikeKind& kind : kinds) neighbours = std::max(neighbours, kind.first.size());
   const RingSample few = of_enough_hops(*rings, neighbours);

@@ -7,20 +7,11 @@
 #include <utility>
 
 #include "models/collective/joint_progress.hpp"
+#include "models/collective/sample_network.hpp"
 #include "models/collective/spares.hpp"
 
 namespace weft {
 namespace {
-
-/// The leaves of a node's cabled NICs, in their order.
-std::vector<DeviceId> leaves_of(const Fabric& fabric, std::uint32_t node) {
-  std::vector<DeviceId> out;
-  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-    const auto wire = fabric.wire_link(fabric.device(node, DeviceKind::kNic, n));
-    if (wire) out.push_back(fabric.link(*wire).b);
-  }
-  return out;
-}
 
 /// Leaves by the order in which a job's nodes meet them: equal of jobs that are cabled alike.
 std::vector<std::size_t> pattern_of(const Fabric& fabric, const std::vector<std::uint32_t>& nodes) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "models/collective/sample_network.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/topology/fabric.hpp"
@@ -123,12 +124,10 @@ Spares spares_of(const std::vector<ScenarioSetting>& settings, const TopologySpe
 namespace {
 
 /// The leaves of a node, by their numbers.
-std::set<std::size_t> leaves_of(const Fabric& fabric, std::uint32_t node) {
+std::set<std::size_t> leaf_numbers(const Fabric& fabric, std::uint32_t node) {
   std::set<std::size_t> out;
-  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-    const auto wire = fabric.wire_link(fabric.device(node, DeviceKind::kNic, n));
-    if (!wire) continue;
-    out.insert(fabric.link(*wire).b.index() - fabric.nodes() * fabric.devices_per_node());
+  for (const DeviceId leaf : leaves_of(fabric, node)) {
+    out.insert(leaf.index() - fabric.nodes() * fabric.devices_per_node());
   }
   return out;
 }
@@ -141,7 +140,7 @@ bool is_cabled_alike(const Fabric& built, const Fabric& left) {
   };
   if (switches(built) != switches(left)) return false;
   for (std::uint32_t node = 0; node < left.nodes(); ++node) {
-    if (leaves_of(built, node) != leaves_of(left, node)) return false;
+    if (leaf_numbers(built, node) != leaf_numbers(left, node)) return false;
   }
   return true;
 }
@@ -158,7 +157,7 @@ void keep_first(std::uint32_t nodes, TopologySpec& spec) {
     network.groups = groups;
   } else if (network.kind != Kind::kOneSwitch && network.kind != Kind::kTorus) {
     network.groups = built.network_tiers().front().groups /
-                     static_cast<std::uint32_t>(leaves_of(built, 0).size());
+                     static_cast<std::uint32_t>(leaf_numbers(built, 0).size());
   }
   if (is_cabled_alike(built, Fabric(spec, nodes))) return;
   const bool is_packed = network.placement == NetworkSpec::Placement::kPacked;

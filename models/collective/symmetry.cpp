@@ -1,10 +1,8 @@
 #include "models/collective/symmetry.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,16 +23,13 @@ bool leaves_node(const TreeRank& rank, std::size_t gpus) {
 
 /// NICs by which the operation leaves a node: their number if these are all that it has, as then
 /// their GPUs take turns at what each does in a channel; else 1. Of NVLS its heads.
-double alike_nics(const Fabric& fabric, const Schedule& schedule, const Choice& choice) {
-  std::size_t all = 0;
-  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-    if (fabric.wire_link(fabric.device(0, DeviceKind::kNic, n))) ++all;
-  }
+double alike_nics(const Machine& machine, const Schedule& schedule, const Choice& choice) {
+  const std::size_t all = cabled_nics(machine);
   if (choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree) {
     return std::max<double>(1, static_cast<double>(schedule.nvls.places.size()));
   }
   std::set<std::size_t> used;
-  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
+  const std::size_t gpus = machine.fabric().count(DeviceKind::kGpu);
   const auto add_trees = [&](const std::vector<Tree>& trees) {
     for (std::size_t t = 0; t < std::min<std::size_t>(trees.size(), choice.channels); ++t) {
       for (std::size_t g = 0; g < std::min(gpus, trees[t].size()); ++g) {
@@ -110,10 +105,7 @@ Clauses of_operation(const Machine& machine, Op op, const Choice& choice) {
 std::map<std::uint32_t, std::string> fillings_of_leaves(const Fabric& fabric) {
   std::map<DeviceId, std::uint32_t> nics_on;
   for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
-    for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-      const auto wire = fabric.wire_link(fabric.device(node, DeviceKind::kNic, n));
-      if (wire) ++nics_on[fabric.link(*wire).b];
-    }
+    for (const DeviceId leaf : leaves_of(fabric, node)) ++nics_on[leaf];
   }
   std::map<std::uint32_t, std::string> out;
   for (const auto& [leaf, nics] : nics_on) out.try_emplace(nics, fabric.full_name(leaf));
@@ -173,7 +165,7 @@ std::vector<std::string> what_breaks_symmetry(const Machine& machine, Op op, con
 double alike(const Machine& machine, const Schedule& schedule, Op op, const Choice& choice) {
   if (!of_machine(machine).empty()) return 1;
   const double nodes = of_operation(machine, op, choice).empty() ? machine.fabric().nodes() : 1.0;
-  return nodes * alike_nics(machine.fabric(), schedule, choice);
+  return nodes * alike_nics(machine, schedule, choice);
 }
 
 void add_symmetry_notes(const Machine& machine, const Schedules& schedules,
