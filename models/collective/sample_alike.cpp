@@ -85,8 +85,8 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
   for (std::size_t c = 0; c < choice.channels; ++c) {
     const Ring& here = sample.rings[c];
     const Ring& there = cluster.rings[c];
-    if (!repeats_itself(here, true) || !repeats_itself(there, all_around && !is_chain(op)) ||
-        !begin_alike(here, there)) {
+    if (!repeats_itself(here, !is_chain(op)) ||
+        !repeats_itself(there, all_around && !is_chain(op)) || !begin_alike(here, there)) {
       return false;
     }
   }

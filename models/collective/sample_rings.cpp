@@ -217,17 +217,11 @@ std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes by
 StandIn Samples::of_chains(const Asked& asked, const Choice& choice) {
   const auto& [op, bytes, path, unlike] = asked;
   const std::uint32_t nodes = machine_.fabric().nodes();
-  // Over an odd number of nodes the last one's turn is not that of a sample's last one.
-  const bool ends_at_its_turn = nodes % 2 == 0 || unlike.empty() || unlike.back() != nodes - 1;
-  const auto differs = [](const auto& by_node) {
-    return by_node.size() > 1 && by_node[0] != by_node[1];
-  };
-  const auto takes_turns = [&](const Ring& ring) {
-    return differs(ring.entry_nic) || differs(ring.exit_nic);
-  };
-  if (!ends_at_its_turn && std::ranges::any_of(schedules_.at(path).rings, takes_turns)) return {};
   const std::optional<RingSample> rings = sample_of_rings(op, path, choice);
   if (!rings) return {};
+  // Rings go through nodes by turns: a sample ends, and meets its first node, at the cluster's
+  // turn.
+  const std::uint32_t odd = unlike.empty() ? 0 : nodes % 2;
   const auto sample_of_chain = [&](std::uint32_t here,
                                    std::optional<SampleNetwork> network) -> const Sample* {
     const std::optional<UnlikePlaces> places = places_in_chain(here, unlike, nodes);
@@ -238,27 +232,27 @@ StandIn Samples::of_chains(const Asked& asked, const Choice& choice) {
   if (Launches(machine_.devices().params()).kind != Launches::Kind::kSingle) {
     std::optional<SampleNetwork> network = rings->network;
     if (network) network->near = network->far;  // not how long the way is counts, its slowest hop
-    std::uint32_t here = Sample::kOfChainedLaunches;
+    std::uint32_t here = Sample::kOfChainedLaunches + odd;
     while (!places_in_chain(here, unlike, nodes)) here += 2;
     const Sample* const sample = here < nodes ? sample_of_chain(here, network) : nullptr;
     if (sample == nullptr) return {};
     return {.first = SampleRun{sample, bytes}, .is_chain = true, .between = rings->between};
   }
-  constexpr std::uint32_t kMore = Sample::kOfChains;
-  constexpr std::uint32_t kLess = kMore / 2;
+  const std::uint32_t many = Sample::kOfChains + odd;
+  const std::uint32_t few = Sample::kOfChains / 2 + odd;
   if (nodes <= Sample::kMostWhole || rings->between) return {};
   if (machine_.devices().unlike_nodes().size() > 1) return {};  // their delays add up
   std::optional<SampleNetwork> network = rings->network;
   if (network) network = SampleNetwork{rings->mean, rings->mean};
-  const Sample* const more = sample_of_chain(kMore, network);
-  const Sample* const less = sample_of_chain(kLess, network);
+  const Sample* const more = sample_of_chain(many, network);
+  const Sample* const less = sample_of_chain(few, network);
   if (more == nullptr || less == nullptr) return {};
   return {.first = SampleRun{more, bytes},
           .further = {{.by = "chain",
                        .more = {more, bytes},
                        .less = {less, bytes},
-                       .between = kMore - kLess,
-                       .steps = static_cast<double>(nodes - kMore)}}};
+                       .between = static_cast<double>(many - few),
+                       .steps = static_cast<double>(nodes - many)}}};
 }
 
 }  // namespace weft

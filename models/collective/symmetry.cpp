@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/collective/sample_network.hpp"
 #include "sim/base/quantity.hpp"
 
 namespace weft {

@@ -210,8 +210,9 @@ class RowRunner {
 };
 
 /// "nic0@4 -> fabric" with its node's number in the cluster where it is one that is not like the
-/// others; else without its node, as those of the cluster are others, or as it is.
-std::string in_cluster(std::string_view where, const UnlikePlaces& unlike, bool keeps_others) {
+/// others; else without its node, as those of the cluster are others.
+std::string in_cluster(std::string_view where, const Sample& of) {
+  if (of.is_whole()) return std::string(where);
   std::string out;
   for (std::size_t i = 0; i < where.size(); ++i) {
     if (where[i] != '@') {
@@ -222,11 +223,9 @@ std::string in_cluster(std::string_view where, const UnlikePlaces& unlike, bool 
     while (end < where.size() && where[end] >= '0' && where[end] <= '9') ++end;
     const std::string number(where.substr(i + 1, end - i - 1));
     const auto at = std::ranges::find(
-        unlike, number, [](const auto& placed) { return std::to_string(placed.first); });
-    if (at != unlike.end()) {
+        of.unlike, number, [](const auto& placed) { return std::to_string(placed.first); });
+    if (at != of.unlike.end()) {
       out += "@" + std::to_string(at->second);
-    } else if (keeps_others) {
-      out += "@" + number;
     } else {
       while (out.ends_with(' ')) out.pop_back();
     }
@@ -236,12 +235,12 @@ std::string in_cluster(std::string_view where, const UnlikePlaces& unlike, bool 
 }
 
 /// The same of all that a run's time went to.
-void name_in_cluster(PlanRun& run, const UnlikePlaces& unlike) {
-  if (unlike.empty()) return;
+void name_in_cluster(PlanRun& run, const Sample& of) {
+  if (of.unlike.empty()) return;
   CauseTable named;
   for (auto& [id, time] : run.outcome.causes) {
     const Cause& cause = run.causes[id];
-    id = named.intern({cause.kind, in_cluster(cause.where, unlike, true)});
+    id = named.intern({cause.kind, in_cluster(cause.where, of)});
   }
   run.causes = std::move(named);
 }
@@ -256,8 +255,7 @@ class Spent {
   void add(const PlanRun& run, const Sample& of, double times) {
     for (const auto& [id, share] : run.outcome.causes) {
       const Cause cause = of_cluster(run.causes[id]);
-      const auto [at, is_new] = by_kind_.try_emplace(
-          cause.kind, 0.0, of.is_whole() ? cause.where : in_cluster(cause.where, of.unlike, false));
+      const auto [at, is_new] = by_kind_.try_emplace(cause.kind, 0.0, in_cluster(cause.where, of));
       at->second.first += times * share.as_ns();
     }
   }
@@ -315,7 +313,7 @@ PlanRun extend(const StandIn& in, const RowRunner& runner,
     extended.push_back({.by = "chain", .from = {here}, .steps = more, .each_us = 0});
   }
   if (!in.first->sample->network && in.further.empty()) {
-    name_in_cluster(out, in.first->sample->unlike);
+    name_in_cluster(out, *in.first->sample);
     return out;
   }
   Spent spent(in.between);

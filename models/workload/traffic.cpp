@@ -156,10 +156,11 @@ class Asked {
     row.links = links_of(on_.machine(), estimate.loads);
     if (estimate.is_of_slowest()) {
       notes.push_back(fmt::format(
-          "{}: the time, and what limits it, is that of the ranks with most bytes, most sends and "
-          "the slowest sends{}, run without the rest",
+          "{}: the time, and what limits it, is that of the ranks of the fullest NIC, with most "
+          "sends "
+          "and with the slowest sends{}, run without the rest",
           memory_path_name(path),
-          estimate.misses_slowest ? ", as far as these are not too many to run" : ""));
+          estimate.misses_slowest ? ", of these the ones with not too much to do" : ""));
       row.limited_by = estimate.slowest_limited_by;
       return row;
     }

@@ -91,8 +91,12 @@ double even_seconds(ScenarioMachine& on, const Scenario& scenario, Bytes each, M
   PredictOptions launched = launched_alone(options);
   launched.on_progress = {};
   Scenario of_what_is_left = scenario;
-  erase_spares(of_what_is_left.set);
-  erase_spares(launched.set);
+  for (auto* const settings : {&of_what_is_left.set, &launched.set}) {
+    erase_spares(*settings);  // the machine has no more than what is left, of its uplinks, too
+    std::erase_if(*settings, [](const ScenarioSetting& setting) {
+      return setting.key == "network.failed_uplinks";
+    });
+  }
   launched.set.push_back({"nodes", std::to_string(on.fabric().nodes()), {}});  // counts last
   Prepared prepared(of_what_is_left, on.fabric().spec(), launched, catalog, on.parts());
   const RunResult result = prepared.run(Op::kAllToAll, {Bytes{each.count() * on.gpus()}},

@@ -312,8 +312,6 @@ TEST(TrafficEstimate, OnANetworkThatBlocksIsAsLongAsItsFullestLinkIsBusy) {
   EXPECT_LT(row.time_us, 1.1 * row.links[0].busy_us);
 }
 
-// More choices of experts than are drawn, but few pairs: these are added up one by one where each
-// takes a way of its own; many are refused for what makes them unlike.
 // What has failed is taken out once: 60 of 64 nodes leave four.
 TEST(TrafficEstimate, IsOfTheNodesThatAreLeft) {
   const auto of = [](std::uint32_t nodes, const std::vector<std::string>& settings) {
@@ -329,6 +327,24 @@ TEST(TrafficEstimate, IsOfTheNodesThatAreLeft) {
   }
 }
 
+// As it takes out uplinks once: what is said of them in two ways is one network.
+TEST(TrafficEstimate, IsOfTheUplinksThatAreLeft) {
+  const auto of = [](const std::vector<std::string>& settings) {
+    PredictOptions options;
+    for (const char* text : {"network.kind=leaf-spine", "network.ports=64", "network.leaf_down=16",
+                             "network.leaf_up=16"}) {
+      options.set.push_back(parse_setting(text));
+    }
+    for (const std::string& text : settings) options.set.push_back(parse_setting(text));
+    return predicted(dispatch(0.5), 8, {"gdr"}, options, TrafficBy::kEstimate).rows.at(0);
+  };
+  const TrafficRow listed = of({"network.failed_uplinks=leaf0:13+leaf1:12+leaf2:12+leaf3:12"});
+  const TrafficRow counted = of({"network.failed_uplinks=leaf0:1", "failed.uplinks=48"});
+  EXPECT_DOUBLE_EQ(counted.time_us, listed.time_us);
+}
+
+// More choices of experts than are drawn, but few pairs: these are added up one by one where each
+// takes a way of its own; many are refused for what makes them unlike.
 TEST(TrafficEstimate, EvenTrafficOfPairsThatAreUnlike) {
   TrafficSpec spec = dispatch(0);
   spec.tokens = 1 << 24;

@@ -291,10 +291,23 @@ TEST(UnlikeNodes, AChainHasTwoEnds) {
     return row.time_us;
   };
   EXPECT_LT(time(40), 0.5 * time(1));
-  // By turns of two NICs the last one of an odd number has not a sample's last one's.
-  const std::vector<std::string> late{"nic0@40.latency=60 us", "nccl.channels=1", "nccl.proto=LL"};
-  EXPECT_THAT(run("hgx-h200-8nic.yaml", 41, "broadcast", Bytes::mib(20), late).extended,
-              ElementsAre());
+  // By turns of two NICs the last one of an odd number, and its hop to the first, is at the other
+  // turn than that of an even number.
+  const auto by_turns = [](const char* op, const char* late, bool folds) {
+    const std::vector<std::string> settings{late, "nccl.channels=1", "nccl.proto=LL"};
+    return run("hgx-h200-8nic.yaml", 9, op, Bytes::mib(72), settings, Fidelity::kFluid, folds);
+  };
+  for (const auto& [op, late] : {std::pair{"broadcast", "nic0@8.latency=60 us"},
+                                 std::pair{"reduce", "nic0@0.latency=60 us"}}) {
+    const ResultRow few = by_turns(op, late, true);
+    const ResultRow whole = by_turns(op, late, false);
+    EXPECT_THAT(few.extended, ElementsAre(Field(&ResultRow::Extended::by, "chain")));
+    EXPECT_NEAR(few.time_us, whole.time_us, 1e-3 * whole.time_us) << op;
+    // Where it is a node that is like the others it has no number.
+    const std::string& where = few.limited_by.front().where;
+    const std::string& there = whole.limited_by.front().where;
+    EXPECT_EQ(where, where.find('@') == std::string::npos ? there.substr(0, where.size()) : there);
+  }
 }
 
 // A ring passes it once around, a few nodes' ring much more often: twice as many tell what that
