@@ -185,7 +185,7 @@ std::string capacity_text() {
          "those that are left are where they were, as a job on the first nodes would be. "
          "A spare stands wherever what it replaces stood: which leaf it "
          "is on in life is not modelled.\nLinks of one leaf alone: "
-         "`network.failed_uplinks=leaf3:2`.\n\n"
+         "`network.failed_uplinks=leaf3:2`; of one spine to cores: `spine5:1` there.\n\n"
          "```\nweft sweep scenarios/planning/networks.yaml --set \"failed.nodes=0,5 %\" --set "
          "spare.nodes=0,1,2 \\\n  --set \"failed.uplinks=0,2 %\" --prices "
          "scenarios/planning/prices.yaml\n```\n"

@@ -79,8 +79,8 @@ Json tiers_json(const Machine& machine) {
 
 Json failed_uplinks_json(const Machine& machine) {
   Json out;
-  for (const auto& [leaf, links] : machine.fabric().spec().network.failed_uplinks) {
-    out.set("leaf" + std::to_string(leaf), links);
+  for (const auto& [at, links] : machine.fabric().spec().network.failed_uplinks) {
+    out.set(at.name(), links);
   }
   return out;
 }
@@ -97,7 +97,7 @@ constexpr std::array kNetworkFields{
         [](const Machine& m) -> Json { return m.routing().spread() ? "spread" : "ecmp"; }},
     NetworkField{{"tiers", "list", "", "of switches, the lowest first"}, tiers_json},
     NetworkField{
-        {"failed_uplinks", "map by leaf of whole numbers", "where some are down", "how many"},
+        {"failed_uplinks", "map by switch of whole numbers", "where some are down", "how many"},
         failed_uplinks_json}};
 
 Json upstream_json(const Of<DeviceId>& d) {

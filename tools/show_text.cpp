@@ -107,8 +107,8 @@ std::string shape_text(const NetworkSpec& spec) {
   }
   if (!spec.dims.empty()) out += fmt::format(" {}", fmt::join(spec.dims, "x"));
   if (spec.paths == NetworkSpec::Paths::kValiant) out += ", Valiant's routes";
-  for (const auto& [leaf, links] : spec.failed_uplinks) {
-    out += fmt::format(", {} uplink{} of leaf{} down", links, links == 1 ? "" : "s", leaf);
+  for (const auto& [at, links] : spec.failed_uplinks) {
+    out += fmt::format(", {} uplink{} of {} down", links, links == 1 ? "" : "s", at.name());
   }
   return out;
 }

@@ -29,7 +29,8 @@ constexpr std::array kKeys{
         "its node out of service"},
     SparesKey{"failed.uplinks",
               "links from leaves to spines that have failed; those that no spare makes good are "
-              "missing of one leaf after the other, as network.failed_uplinks has it"},
+              "missing of one leaf after the other, as network.failed_uplinks has it, which takes "
+              "spines' links to cores, too"},
     SparesKey{"spare.nodes",
               "nodes that lie ready: they count in the price, with a network that "
               "holds them, and take the place of failed ones"},
@@ -191,7 +192,7 @@ void take_out_uplinks(std::uint64_t links, TopologySpec& spec) {
     const auto more =
         static_cast<std::uint32_t>(links / all.leaves + (leaf < links % all.leaves ? 1 : 0));
     if (more == 0) break;
-    std::uint32_t& down = spec.network.failed_uplinks[leaf];
+    std::uint32_t& down = spec.network.failed_uplinks[{0, leaf}];
     down += more;
     if (down < all.of_each) continue;
     throw InputError(fmt::format(

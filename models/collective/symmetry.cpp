@@ -113,6 +113,18 @@ std::map<std::uint32_t, std::string> fillings_of_leaves(const Fabric& fabric) {
   return out;
 }
 
+/// Whether of all switches of a tier as many uplinks are down.
+bool lack_as_many(const Fabric& fabric, std::uint32_t tier) {
+  std::set<std::uint32_t> counts;
+  std::uint32_t switches = 0;
+  for (const auto& [at, links] : fabric.spec().network.failed_uplinks) {
+    if (at.tier != tier) continue;
+    counts.insert(links);
+    ++switches;
+  }
+  return counts.size() == 1 && switches == fabric.network_tiers()[tier].switches();
+}
+
 /// What of their places on the network tells nodes apart.
 Clauses of_places(const Machine& machine) {
   Clauses out;
@@ -124,17 +136,11 @@ Clauses of_places(const Machine& machine) {
                               fillings.rbegin()->second, fillings.rbegin()->first,
                               fillings.begin()->second, fillings.begin()->first));
   }
-  std::vector<std::string> leaves;
-  std::set<std::uint32_t> downs;
-  for (const auto& [leaf, links] : fabric.spec().network.failed_uplinks) {
-    leaves.push_back(fmt::format("{} of leaf{}", links, leaf));
-    downs.insert(links);
+  std::vector<std::string> unlike;
+  for (const auto& [at, links] : fabric.spec().network.failed_uplinks) {
+    if (!lack_as_many(fabric, at.tier)) unlike.push_back(fmt::format("{} of {}", links, at.name()));
   }
-  const bool are_all_alike =
-      downs.size() == 1 && leaves.size() == fabric.network_tiers().front().switches();
-  if (!leaves.empty() && !are_all_alike) {
-    out.push_back("uplinks are down: " + some_of(leaves));
-  }
+  if (!unlike.empty()) out.push_back("uplinks are down: " + some_of(unlike));
   return out;
 }
 

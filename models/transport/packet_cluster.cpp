@@ -141,10 +141,11 @@ std::vector<PacketLinkId> PacketCluster::links_of(ServerId server) const {
   if (fabric.link(link).kind != LinkKind::kWire) {
     return {hosts_.at(*fabric.node_of(fabric.link(link).a))->packet_link({link, forward})};
   }
-  const Trunk trunk = machine_.routing().spread() ? fabric.trunk(link) : Trunk{link, 1};
+  if (!machine_.routing().spread()) return {wire_.direction(link, forward)};
+  const Trunk trunk = fabric.trunk(link);
   std::vector<PacketLinkId> out;
-  for (std::size_t i = 0; i < trunk.count; ++i) {
-    out.push_back(wire_.direction(LinkId{trunk.first.index() + i}, forward));
+  for (std::size_t i = trunk.first.index(); out.size() < trunk.count; ++i) {
+    if (!fabric.is_down(LinkId{i})) out.push_back(wire_.direction(LinkId{i}, forward));
   }
   return out;
 }

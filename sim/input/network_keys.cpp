@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -63,7 +62,7 @@ constexpr std::array kInsideWords = words_of(kInsides);
 constexpr std::array kPathWords = words_of(kPaths);
 constexpr std::int64_t kMostSwitchPorts = 4096;
 constexpr std::string_view kRatioForm = "number above 0";
-constexpr std::string_view kFailedForm = "LEAF:LINKS, several joined by +, or none";
+constexpr std::string_view kFailedForm = "SWITCH:LINKS, several joined by +, or none";
 constexpr std::string_view kNoneFailed = "none";
 constexpr std::string_view kNeeded = "none: a torus needs it, such as 8x8x8";
 
@@ -129,8 +128,8 @@ constexpr std::array kNetworkKeys{
             kPathWords},
     KeySpec{"dims", "numbers joined by x", kNeeded, "leaves along each dimension of a torus"},
     KeySpec{"failed_uplinks", kFailedForm, kNoneFailed,
-            "how many links to spines are down, of leaves by their number (leaf3:2+leaf7:1); what "
-            "they carried is spread over the others"}};
+            "how many uplinks are down, of leaves and in three tiers of spines, by their number "
+            "(leaf3:2+spine5:1); what they carried is spread over the others"}};
 
 /// The word of a meaning, of the first one "": it is the fallback.
 template <class Words, class Meaning>
@@ -182,24 +181,35 @@ std::vector<std::uint32_t> dims_of(const std::string& text) {
   return dims;
 }
 
-/// "leaf3:2+leaf7:1".
-std::map<std::uint32_t, std::uint32_t> failed_uplinks_of(const std::string& text) {
-  constexpr std::string_view kLeaf = "leaf";
-  std::map<std::uint32_t, std::uint32_t> out;
+/// "leaf3", "spine5"; nullopt: neither.
+std::optional<UplinkedSwitch> uplinked_switch_of(const std::string& text) {
+  constexpr KeySpec kNumber{"failed_uplinks", "", "", "", {}, 0, (1 << 24) - 1};
+  for (std::uint32_t tier = 0; tier < kTiersWithUplinks.size(); ++tier) {
+    const std::string_view name = kTiersWithUplinks[tier];
+    if (text.starts_with(name)) {
+      return UplinkedSwitch{tier, count_of(kNumber, text.substr(name.size()))};
+    }
+  }
+  return std::nullopt;
+}
+
+/// "leaf3:2+spine5:1".
+FailedUplinks failed_uplinks_of(const std::string& text) {
+  FailedUplinks out;
   if (text == kNoneFailed) return out;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('+', begin), text.size());
     const std::string one = text.substr(begin, end - begin);
-    const std::size_t colon = one.find(':');
-    constexpr KeySpec kLeaves{"leaf", "", "", "", {}, 0, (1 << 24) - 1};
+    const std::size_t colon = std::min(one.find(':'), one.size());
     constexpr KeySpec kLinks = count_key("failed_uplinks", "", "");
     try {
-      if (!one.starts_with(kLeaf) || colon == std::string::npos) {
-        throw InputError("not a leaf and how many of its uplinks are down, such as leaf3:2");
+      const std::optional<UplinkedSwitch> at = uplinked_switch_of(one.substr(0, colon));
+      if (!at || colon == one.size()) {
+        throw InputError(
+            "not a leaf or a spine and how many of its uplinks are down, such as leaf3:2");
       }
-      const std::uint32_t leaf = count_of(kLeaves, one.substr(kLeaf.size(), colon - kLeaf.size()));
-      if (!out.emplace(leaf, count_of(kLinks, one.substr(colon + 1))).second) {
-        throw InputError("this leaf stands there twice");
+      if (!out.emplace(*at, count_of(kLinks, one.substr(colon + 1))).second) {
+        throw InputError(at->name() + " stands there twice");
       }
     } catch (const InputError& e) {
       throw InputError("failed_uplinks: '" + one + "': " + e.what());
@@ -277,8 +287,8 @@ std::string network_text(const NetworkSpec& network, std::string_view key) {
   if (key == "dims") return fmt::format("{}", fmt::join(network.dims, "x"));
   if (key == "failed_uplinks") {
     std::string out;
-    for (const auto& [leaf, links] : network.failed_uplinks) {
-      out += fmt::format("{}leaf{}:{}", out.empty() ? "" : "+", leaf, links);
+    for (const auto& [at, links] : network.failed_uplinks) {
+      out += fmt::format("{}{}:{}", out.empty() ? "" : "+", at.name(), links);
     }
     return out;
   }

@@ -34,6 +34,10 @@ std::string_view link_kind_name(LinkKind kind) {
   return kLinkNames.at(static_cast<std::size_t>(kind));
 }
 
+std::string UplinkedSwitch::name() const {
+  return std::string(kTiersWithUplinks.at(tier)) + std::to_string(number);
+}
+
 std::string_view network_kind_name(NetworkSpec::Kind kind) {
   return kNetworkNames.at(static_cast<std::size_t>(kind));
 }

@@ -51,8 +51,8 @@ struct NetworkTier {
 
 /// Links that lead up together: what crosses one of them could as well have crossed another.
 struct Trunk {
-  LinkId first;  ///< they are numbered on from here
-  std::size_t count;
+  LinkId first;       ///< they are numbered on from here, those that are down between them
+  std::size_t count;  ///< of those that are not down
 };
 
 /// The path classes of `nvidia-smi topo -m`, nearest first; XGMI joins AMD GPUs.

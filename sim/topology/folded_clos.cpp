@@ -12,6 +12,10 @@ using Inside = NetworkSpec::Inside;
 
 std::uint32_t pieces_of(std::uint32_t all, std::uint32_t each) { return (all + each - 1) / each; }
 
+UplinkedSwitch uplinked(std::size_t tier, std::size_t number) {
+  return {static_cast<std::uint32_t>(tier), static_cast<std::uint32_t>(number)};
+}
+
 std::string divisors(std::uint32_t number) {
   std::string out;
   for (std::uint32_t d = 1; d <= number; ++d) {
@@ -161,18 +165,19 @@ void Sizing::add_pods() {
                     .ports = *spec_.ports});
 }
 
-/// Each leaf keeps an uplink.
+/// Each switch keeps an uplink.
 void Sizing::check_failed() const {
-  for (const auto& [number, failed] : spec_.failed_uplinks) {
-    const NetworkTier& leaf = tiers_.front();
-    const std::string name = "leaf" + std::to_string(number);
-    if (number >= leaf.groups) {
-      refuse("failed_uplinks: there is no " + name + "; the leaves are leaf0 to leaf" +
-             std::to_string(leaf.groups - 1));
+  for (const auto& [at, failed] : spec_.failed_uplinks) {
+    const NetworkTier& tier = tiers_[at.tier];
+    if (at.number >= tier.switches()) {
+      const UplinkedSwitch first{at.tier, 0};
+      const UplinkedSwitch last{at.tier, tier.switches() - 1};
+      refuse("failed_uplinks: there is no " + at.name() + "; the " +
+             (at.tier == 0 ? "leaves" : "spines") + " are " + first.name() + " to " + last.name());
     }
-    if (failed < leaf.up) continue;
-    refuse("failed_uplinks: " + std::to_string(failed) + " of the " + plural(leaf.up, "uplink") +
-           " of " + name + "; one has to be left");
+    if (failed < tier.up) continue;
+    refuse("failed_uplinks: " + std::to_string(failed) + " of the " + plural(tier.up, "uplink") +
+           " of " + at.name() + "; one has to be left");
   }
 }
 
@@ -269,32 +274,39 @@ Trunk FoldedClos::trunk(std::size_t link) const {
     return {LinkId{link_base_.back() + local.first.index()}, local.count};
   }
   const std::size_t tier = tier_of_link(link);
-  const std::size_t count = std::size_t{tiers()[tier].group_size} * tiers()[tier].up;
-  const std::size_t in_tier = link - link_base_[tier];
-  const std::size_t group = in_tier / count;
-  return {LinkId{link_base_[tier] + group * count}, tier == 0 ? uplinks(0, group) : count};
+  const std::size_t size = tiers()[tier].group_size;
+  const std::size_t all = size * tiers()[tier].up;
+  const std::size_t group = (link - link_base_[tier]) / all;
+  std::size_t down = 0;
+  const auto end = failed_.lower_bound(uplinked(tier, (group + 1) * size));
+  for (auto at = failed_.lower_bound(uplinked(tier, group * size)); at != end; ++at) {
+    down += at->second;
+  }
+  return {LinkId{link_base_[tier] + group * all}, all - down};
 }
 
 std::size_t FoldedClos::uplinks(std::size_t tier, std::size_t number) const {
   const std::size_t all = tiers()[tier].up;
-  if (tier > 0 || failed_.empty()) return all;
-  const auto at = failed_.find(static_cast<std::uint32_t>(number));
+  if (failed_.empty()) return all;
+  const auto at = failed_.find(uplinked(tier, number));
   return at == failed_.end() ? all : all - at->second;
 }
 
 bool FoldedClos::is_down(std::size_t link) const {
-  if (failed_.empty() || link >= link_base_[1]) return false;
-  const std::size_t up = tiers().front().up;
-  return link % up >= uplinks(0, link / up);
+  if (failed_.empty() || link >= link_base_.back()) return false;
+  const std::size_t tier = tier_of_link(link);
+  const std::size_t in_tier = link - link_base_[tier];
+  const std::size_t up = tiers()[tier].up;
+  return in_tier % up >= uplinks(tier, in_tier / up);
 }
 
-/// Which of the spines above it is the same for all of a message's way: the cores above one spine
-/// are above the spines of that number in the other pods. A leaf's last uplinks lead to its last
-/// spines, so those that reach it are its first ones, and of each leaf the first uplink stays.
-std::size_t FoldedClos::first_uplink(std::size_t from, std::size_t to, std::uint64_t& pick) const {
-  const std::size_t parents = tiers().front().parents;
-  const std::size_t up = uplinks(0, from);
-  const std::size_t reaching = std::min(parents, uplinks(0, to));
+/// A switch's last uplinks lead to its last parents, so those that reach it are its first ones, and
+/// of each switch the first uplink stays.
+std::size_t FoldedClos::uplink_towards(std::size_t tier, std::size_t from, std::size_t to,
+                                       std::uint64_t& pick) const {
+  const std::size_t parents = tiers()[tier].parents;
+  const std::size_t up = uplinks(tier, from);
+  const std::size_t reaching = std::min(parents, uplinks(tier, to));
   const std::size_t choices = up / parents * reaching + std::min(up % parents, reaching);
   const std::size_t choice = take_choice(pick, choices);
   return choice / reaching * parents + choice % reaching;
@@ -334,7 +346,10 @@ std::optional<NetworkSteps> FoldedClos::route(std::size_t from, std::size_t to,
   while (at / tiers()[tier].group_size != way_to.back()) {
     if (tier + 1 == tiers().size()) return std::nullopt;
     const NetworkTier& t = tiers()[tier];
-    const std::size_t uplink = tier == 0 ? first_uplink(from, to, pick) : take_choice(pick, t.up);
+    // A message comes down where it went up: the cores above one spine are above the spines of
+    // that place in the other pods, so the spine there is known.
+    const std::size_t mirrored = way_to.back() * t.group_size + at % t.group_size;
+    const std::size_t uplink = uplink_towards(tier, at, mirrored, pick);
     steps.push_back({link_base_[tier] + at * t.up + uplink, true});
     at = parent_of(tier, at, uplink);
     way_to.push_back(group_above(tier, way_to.back()));

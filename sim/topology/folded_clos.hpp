@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -31,8 +30,8 @@ std::uint32_t clos_tiers(const NetworkSpec& spec);
 /// whole racks only, in three tiers a pod of them. Messages inside a rack take these links, all
 /// others go up.
 ///
-/// Of a leaf with failed uplinks the last ones are down. Messages take the others, and those to it
-/// only spines that still reach it.
+/// Of a switch with failed uplinks the last ones are down. Messages take the others, and those to a
+/// leaf, or to a spine of another pod, only switches above that still reach it.
 ///
 /// Links are numbered tier by tier, by the switch below and its uplink; those of racks come last.
 class FoldedClos final : public NetworkShape {
@@ -56,15 +55,17 @@ class FoldedClos final : public NetworkShape {
   std::size_t parent_of(std::size_t tier, std::size_t number, std::size_t uplink) const;
   /// How many of a switch's uplinks are not down.
   std::size_t uplinks(std::size_t tier, std::size_t number) const;
-  /// One of the uplinks of a leaf that lead to spines from which another can be reached.
-  std::size_t first_uplink(std::size_t from, std::size_t to, std::uint64_t& pick) const;
+  /// One of the uplinks of a switch that lead to switches from which another of its tier can be
+  /// reached. Precondition: both have the same ones above them.
+  std::size_t uplink_towards(std::size_t tier, std::size_t from, std::size_t to,
+                             std::uint64_t& pick) const;
   /// The group of the tier above that a group is below.
   std::size_t group_above(std::size_t tier, std::size_t group) const;
 
   std::vector<std::size_t> link_base_;  // links up from each tier, and the end
   std::uint32_t planes_;
   LocalLinks racks_;
-  std::map<std::uint32_t, std::uint32_t> failed_;  // uplinks, by leaf
+  FailedUplinks failed_;
 };
 
 }  // namespace weft

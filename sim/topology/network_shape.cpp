@@ -1,5 +1,6 @@
 #include "sim/topology/network_shape.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "sim/topology/dragonfly.hpp"
@@ -28,6 +29,8 @@ bool has_racks(const NetworkSpec& spec) { return is_clos(spec) && spec.inside !=
 bool has_locals(const NetworkSpec& spec) {
   return has_racks(spec) || spec.kind == Kind::kDragonfly || spec.kind == Kind::kTorus;
 }
+
+bool is_above_leaves(const FailedUplinks::value_type& failed) { return failed.first.tier > 0; }
 
 constexpr std::uint32_t kMostPorts = 4096;
 constexpr std::uint32_t kMostCores = kMostPorts * kMostPorts;
@@ -99,6 +102,12 @@ constexpr std::array kOthers{
               [](NetworkSpec& spec) { spec.failed_uplinks.clear(); },
               [](const NetworkSpec& spec) { return is_clos(spec) && has_spines(spec); },
               "leaf-spine, rail-optimised and fat-tree networks with spines"},
+    OtherRule{"failed_uplinks of spines",
+              [](const NetworkSpec& spec) {
+                return std::ranges::any_of(spec.failed_uplinks, is_above_leaves);
+              },
+              [](NetworkSpec& spec) { std::erase_if(spec.failed_uplinks, is_above_leaves); },
+              has_pods, kPods},
     OtherRule{"dims", [](const NetworkSpec& spec) { return !spec.dims.empty(); },
               [](NetworkSpec& spec) { spec.dims.clear(); },
               [](const NetworkSpec& spec) { return spec.kind == Kind::kTorus; }, "torus networks"}};

@@ -66,7 +66,8 @@ class NetworkShape {
 
   virtual std::size_t link_count() const = 0;
   virtual SwitchEnds ends(std::size_t link) const = 0;
-  /// The links that fill alike where the load is spread: the first, and how many.
+  /// The links that fill alike where the load is spread: the first, and how many carry anything;
+  /// from the first on, without those that are down.
   virtual Trunk trunk(std::size_t link) const = 0;
   /// See Fabric::wire_ways and Fabric::wire_route, between leaves.
   virtual std::uint64_t ways(std::size_t from, std::size_t to) const = 0;

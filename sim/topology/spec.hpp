@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -64,6 +66,22 @@ struct NetworkTierSpec {
   Place place{};
 };
 
+/// The tiers of a folded Clos whose switches have others above them, from the lowest up.
+inline constexpr std::array<std::string_view, 2> kTiersWithUplinks{"leaf", "spine"};
+
+/// A switch with uplinks: its tier, and its number among the switches of that tier.
+struct UplinkedSwitch {
+  std::uint32_t tier{0};
+  std::uint32_t number{0};
+
+  /// "leaf3", "spine5".
+  std::string name() const;
+  friend auto operator<=>(const UplinkedSwitch&, const UplinkedSwitch&) = default;
+};
+
+/// How many uplinks of switches are down.
+using FailedUplinks = std::map<UplinkedSwitch, std::uint32_t>;
+
 /// How nodes are joined: not at all, by one crossbar switch of any size, by a folded Clos of up to
 /// three tiers (leaf, spine, core), by groups of switches that are joined to each other (dragonfly)
 /// or by rings of switches (torus). What is left out is derived; see FoldedClos, Dragonfly, Torus.
@@ -112,8 +130,8 @@ struct NetworkSpec {
   std::optional<std::uint32_t> globals{};  ///< ports for other groups, of a leaf (plus: a spine)
   Paths paths{Paths::kMinimal};
   std::vector<std::uint32_t> dims{};  ///< of a torus: leaves along each dimension
-  /// Of a folded Clos: how many links to spines are down, by the leaf's number.
-  std::map<std::uint32_t, std::uint32_t> failed_uplinks{};
+  /// Of a folded Clos: how many uplinks are down, of leaves and, where cores are above, spines.
+  FailedUplinks failed_uplinks{};
   NetworkTierSpec leaf{};
   NetworkTierSpec spine{};
   NetworkTierSpec core{};

@@ -103,6 +103,20 @@ class Prices(CapacityTest):
         self.refused(["sweep", FAST, *asked, "--set", "failed.nodes=9"],
                      "failed.nodes: '9' is not a whole number from 0 to 8, all that there are, or a share of them such as 2 %")
 
+    def test_uplinks_of_spines_fail_one_after_the_other(self):
+        # Pods of a leaf and 4 nodes; of 16 links to cores for 32 NICs 8 and 4 are left.
+        (self.here / FAST).write_text(FAST_TEXT.replace("1 MiB", "64 MiB"))
+        run = weft("sweep", FAST, "--set", "nodes=8", "--set", "network.kind=fat-tree", "--set", "network.ports=64",
+                   "--set", "network.placement=round-robin", "--set", "network.spines=2",
+                   "--set", "network.spine_down=16", "--set", "network.spine_up=8", "--set",
+                   "network.failed_uplinks=none,spine0:2+spine1:6,spine2:6+spine3:6,spine2:8", cwd=self.here)
+        self.assertEqual(run.returncode, 2)  # a point is refused
+        rows = rows_of(run.stdout.decode())
+        times = [float(row["time_us"]) for row in rows[:3]]
+        self.assertGreater(times[1], times[0] * 1.2)
+        self.assertGreater(times[2], times[1] * 1.5)
+        self.assertIn("8 of the 8 uplinks of spine2; one has to be left", rows[3]["not_run"])
+
     def test_what_failed_is_of_the_scenarios_nodes_and_of_all_axes(self):
         # The topology has 2 nodes, the scenario 4.
         rows = rows_of(self.ok("sweep", FAST, "--set", "failed.nodes=2,3"))

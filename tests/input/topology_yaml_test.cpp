@@ -186,12 +186,13 @@ TEST(TopologyYamlBogus, Networks) {
           "unknown key; allowed here: core, cores, dims, failed_uplinks, globals, "
           "group_leaves, groups, inside, kind, leaf, leaf_down, leaf_up, locals, node_leaves, "
           "oversubscription, part, paths, placement, planes, ports, rack_leaves"));
-  EXPECT_THAT(refused_network("failed_uplinks: 3"),
-              HasSubstr("failed_uplinks: '3': not a leaf and how many of its uplinks are down"));
+  EXPECT_THAT(
+      refused_network("failed_uplinks: 3"),
+      HasSubstr("failed_uplinks: '3': not a leaf or a spine and how many of its uplinks are down"));
   EXPECT_THAT(refused_network("failed_uplinks: 'leaf3:0'"),
               HasSubstr("failed_uplinks: 'leaf3:0': '0' is out of range"));
   EXPECT_THAT(refused_network("failed_uplinks: 'leaf3:1+leaf3:2'"),
-              HasSubstr("'leaf3:2': this leaf stands there twice"));
+              HasSubstr("'leaf3:2': leaf3 stands there twice"));
   EXPECT_THAT(refused_network("leaf_up: 8, oversubscription: 2"),
               HasSubstr("network.fabric.oversubscription: write either this or 'leaf_up'"));
   EXPECT_THAT(refused_network("spine: {set: {speed: 1 GB/s}}"),

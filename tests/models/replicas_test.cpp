@@ -112,8 +112,8 @@ class ReplicasTest : public ::testing::Test {
   std::string topology{"hgx-h100-8nic"};
   std::uint32_t gpus{8};
   std::string path{"gdr"};
-  std::uint32_t oversubscription{0};                        ///< of leaves; 0: one switch
-  std::map<std::uint32_t, std::uint32_t> failed_uplinks{};  ///< by leaf
+  std::uint32_t oversubscription{0};  ///< of leaves; 0: one switch
+  FailedUplinks failed_uplinks{};
   std::map<std::string, std::string> env{};
 };
 
@@ -196,7 +196,7 @@ TEST_F(ReplicasTest, OnFewerSwitchesAreAsFarApart) {
 // A leaf whose uplinks are down, which few nodes do not have.
 TEST_F(ReplicasTest, WhereUplinksAreDownDoNotStandForAll) {
   oversubscription = 2;
-  failed_uplinks = {{8, 8}};
+  failed_uplinks = {{{0, 8}, 8}};
   env["NCCL_ALGO"] = "ring";
   StepSpec step = step_of({.tensor = 8, .data = 40}, Sharding::kOptimizer);
   step.layers = 1;

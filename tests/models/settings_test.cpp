@@ -276,7 +276,7 @@ std::string allowed_value(const SettingKey& key) {
   if (range.starts_with("whole number from 0")) return "0";
   if (range.starts_with("whole number")) return "2";
   if (range.starts_with("number")) return "2";
-  if (range.starts_with("LEAF:LINKS")) return "leaf0:2";
+  if (range.starts_with("SWITCH:LINKS")) return "leaf0:2";
   if (range.starts_with("one of: ")) range = range.substr(8);
   return range.substr(0, range.find(','));
 }

@@ -71,11 +71,11 @@ TEST(Spares, ANicTakesItsNodeUnlessItOrTheNodeIsMadeGood) {
 // 13 leaves.
 TEST(Spares, LinksAreMissingOfOneLeafAfterTheOther) {
   EXPECT_THAT(left_of({"failed.uplinks=3", "spare.uplinks=1"}).network.failed_uplinks,
-              ElementsAre(Pair(0, 1), Pair(1, 1)));
+              ElementsAre(Pair(UplinkedSwitch{0, 0}, 1), Pair(UplinkedSwitch{0, 1}, 1)));
   const auto all = left_of({"failed.uplinks=15"}).network.failed_uplinks;
   EXPECT_EQ(all.size(), 13U);
-  EXPECT_EQ(all.at(1), 2U);
-  EXPECT_EQ(all.at(2), 1U);
+  EXPECT_EQ(all.at({0, 1}), 2U);
+  EXPECT_EQ(all.at({0, 2}), 1U);
   EXPECT_THAT(left_of({"failed.uplinks=2", "spare.uplinks=2"}).network.failed_uplinks, IsEmpty());
 }
 
@@ -84,7 +84,7 @@ TEST(Spares, TheNetworkStaysAsItWasBuilt) {
   const TopologySpec spec = left_of({"failed.nodes=40", "failed.uplinks=50 %"});
   EXPECT_EQ(spec.nodes, 10U);
   EXPECT_EQ(spec.network.failed_uplinks.size(), 13U);
-  EXPECT_EQ(spec.network.failed_uplinks.at(12), 16U);
+  EXPECT_EQ(spec.network.failed_uplinks.at({0, 12}), 16U);
   const Fabric fabric(spec, spec.nodes);
   EXPECT_EQ(fabric.network_tiers().at(0).switches(), 13U);
   EXPECT_EQ(fabric.network_tiers().at(1).switches(), 8U);

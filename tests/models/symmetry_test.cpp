@@ -74,6 +74,18 @@ TEST(Symmetry, PlacesOnTheNetworkAreNamed) {
   EXPECT_THAT(reasons(Algorithm::kRing, 8, clos({"network.failed_uplinks=leaf0:2+leaf1:2"})),
               ElementsAre(HasSubstr("network.placement")));
   EXPECT_THAT(reasons(Algorithm::kRing, 8, clos({})), ElementsAre(HasSubstr("network.placement")));
+  // Two pods of one leaf with 32 spines each.
+  const Settings pods{"network.kind=fat-tree", "network.ports=64", "network.spine_down=1",
+                      "network.spine_up=2"};
+  const auto with_failed = [&](const std::string& failed) {
+    Settings out = pods;
+    out.push_back("network.failed_uplinks=" + failed);
+    return reasons(Algorithm::kRing, 8, out);
+  };
+  EXPECT_THAT(with_failed("spine5:1"), ElementsAre("uplinks are down: 1 of spine5"));
+  EXPECT_THAT(with_failed("leaf0:2+leaf1:2+spine5:1"),
+              ElementsAre("uplinks are down: 1 of spine5"));
+  EXPECT_THAT(with_failed("leaf0:2+leaf1:2"), ElementsAre(HasSubstr("network.placement")));
 }
 
 /// Of one GPU and one NIC a node, what a prediction of an all-reduce says of its symmetry.

@@ -1,4 +1,4 @@
-// One node that is not like the others, and one leaf with fewer uplinks.
+// One node that is not like the others.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -549,44 +549,6 @@ TEST(UnlikeNodes, OneThatTakesNoPartIsRefused) {
   MachineUnderTest on("hgx-h100-8nic.yaml", {"gpu0@2.trained_width=4"}, 4);
   EXPECT_NO_THROW(refuse_idle_nodes(on.devices(), {0, 2}));
   EXPECT_THROW(refuse_idle_nodes(on.devices(), {0, 1}), InputError);
-}
-
-/// busbw of an all-to-all.
-double alltoall(std::uint32_t nodes, Bytes bytes, std::vector<std::string> settings, bool folds) {
-  settings.insert(settings.end(), {"network.kind=leaf-spine", "network.ports=32"});
-  return run("hgx-h100-8nic.yaml", nodes, "alltoall", bytes, settings, Fidelity::kFluid, folds)
-      .busbw_gb_per_s;
-}
-
-// Two nodes of four NICs on a leaf of eight uplinks each: on packets, too, one that is down is not
-// taken.
-TEST(FailedUplinks, PacketsGoAroundThem) {
-  for (const char* routing : {"spread", "ecmp"}) {
-    const auto time = [&](const char* failed, Fidelity fidelity) {
-      return run("hgx-h100-4nic.yaml", 2, "alltoall", Bytes::mib(2),
-                 {"gpu.count=4", "network.kind=leaf-spine", "network.ports=16",
-                  "network.leaf_down=4", "network.leaf_up=8",
-                  std::string("wire.routing=") + routing,
-                  std::string("network.failed_uplinks=") + failed},
-                 fidelity)
-          .time_us;
-    };
-    EXPECT_GT(time("leaf1:7", Fidelity::kPacket), 1.3 * time("none", Fidelity::kPacket)) << routing;
-    EXPECT_NEAR(time("leaf1:7", Fidelity::kPacket), time("leaf1:7", Fidelity::kFluid),
-                0.2 * time("leaf1:7", Fidelity::kFluid))
-        << routing;
-  }
-}
-
-// Leaves of two nodes, 16 uplinks each: of those of one leaf four are left.
-TEST(FailedUplinks, TheLeafSetsThePaceOfAnAllToAll) {
-  const double healthy = alltoall(6, Bytes::mib(64), {}, true);
-  const double none = alltoall(6, Bytes::mib(64), {"network.failed_uplinks=leaf1:1"}, true);
-  const double most = alltoall(6, Bytes::mib(64), {"network.failed_uplinks=leaf1:12"}, true);
-  EXPECT_NEAR(none, healthy, 0.01 * healthy);
-  EXPECT_LT(most, 0.6 * healthy);
-  EXPECT_NEAR(alltoall(6, Bytes::mib(64), {"network.failed_uplinks=leaf1:12"}, false), most,
-              1e-6 * most);
 }
 
 }  // namespace

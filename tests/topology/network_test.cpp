@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/topology/fabric.hpp"
+#include "sim/topology/network_shape.hpp"
 #include "tests/topology/machines.hpp"
 #include "tests/topology/shapes.hpp"
 
@@ -138,7 +139,7 @@ TEST(Network, FailedUplinksAreGoneAround) {
     spec.leaf_down = 8;
     spec.leaf_up = c.leaf_up;
     spec.spines = c.spines;
-    spec.failed_uplinks = {{1, c.failed}, {3, 1}};
+    spec.failed_uplinks = {{{0, 1}, c.failed}, {{0, 3}, 1}};
     const bool is_rails = c.kind == Kind::kRailOptimised;
     const Fabric fabric = fabric_of(spec, is_rails ? 32 : 8, is_rails ? 2 : 8);
     const std::uint32_t far = is_rails ? 16 : 6;  // on a leaf with all uplinks
@@ -166,6 +167,47 @@ TEST(Network, FailedUplinksAreGoneAround) {
   }
 }
 
+// Likewise of spines: messages between pods take each uplink that is left, and no other.
+TEST(Network, FailedUplinksOfSpinesAreGoneAround) {
+  for (const std::uint32_t cores_of_each : {2U, 4U}) {
+    NetworkSpec spec = network(Kind::kFatTree);
+    spec.ports = 8;  // leaves of 4 NICs, pods of 4 leaves and 4 spines
+    spec.cores = 4 * cores_of_each;
+    spec.failed_uplinks = {{{0, 0}, 1}, {{1, 1}, 3}, {{1, 2}, 1}, {{1, 5}, 2}};
+    const Fabric fabric = fabric_of(spec, 24, 2);
+    ASSERT_EQ(fabric.network_tiers()[1].switches(), 12U);
+    std::map<DeviceId, std::set<LinkId>> used;  // by the lower switch
+    for (std::uint64_t pick = 0; pick < 4096; ++pick) {
+      for (const auto& [from, to] :
+           {std::pair{0U, 15U}, {15U, 3U}, {3U, 23U}, {23U, 15U}, {15U, 23U}}) {
+        const DeviceId a = nic_of(fabric, from, 0);
+        const DeviceId b = nic_of(fabric, to, 0);
+        EXPECT_EQ(way(fabric, a, b, pick).size(), 7U);
+        const Route route = fabric.wire_route(a, b, pick).value();
+        for (const Hop hop : route) {
+          EXPECT_FALSE(fabric.is_down(hop.link)) << hop.link.index();
+          used[fabric.link(hop.link).a].insert(hop.link);
+        }
+      }
+    }
+    const auto uplinks_used = [&](std::size_t spine) {
+      return used[fabric.network_switch(1, spine)].size();
+    };
+    EXPECT_EQ(uplinks_used(0), 4U);
+    EXPECT_EQ(uplinks_used(1), 1U);
+    EXPECT_EQ(uplinks_used(2), 3U);
+    EXPECT_EQ(uplinks_used(5), 2U);
+    EXPECT_EQ(uplinks_used(6), 4U);
+    EXPECT_EQ(used[fabric.network_switch(0, 0)].size(), 3U);
+    for (const LinkId link : used[fabric.network_switch(1, 3)]) {
+      const Trunk pod = fabric.trunk(link);
+      EXPECT_EQ(pod.first, *used[fabric.network_switch(1, 0)].begin());
+      EXPECT_EQ(pod.count, 16U - 4);
+    }
+    EXPECT_EQ(fabric.trunk(*used[fabric.network_switch(1, 6)].begin()).count, 16U - 2);
+  }
+}
+
 // 10 nodes would fill 3 leaves of 4; 13 were built, and take turns.
 TEST(Network, MayHaveMoreLeavesThanItsNodesNeed) {
   NetworkSpec spec = network(Kind::kLeafSpine);
@@ -179,16 +221,33 @@ TEST(Network, MayHaveMoreLeavesThanItsNodesNeed) {
   EXPECT_THAT(refusal(spec), HasSubstr("'groups' belongs to leaf-spine"));
 }
 
-TEST(Network, EachLeafKeepsAnUplink) {
+TEST(Network, EachSwitchKeepsAnUplink) {
   NetworkSpec spec = network(Kind::kLeafSpine);
-  spec.failed_uplinks = {{3, 32}};
+  spec.failed_uplinks = {{{0, 3}, 32}};
   EXPECT_EQ(
       refusal(spec),
       "f.yaml:20:3: fabric: failed_uplinks: 32 of the 32 uplinks of leaf3; one has to be left");
-  spec.failed_uplinks = {{32, 1}};
+  spec.failed_uplinks = {{{0, 32}, 1}};
   EXPECT_EQ(
       refusal(spec),
       "f.yaml:20:3: fabric: failed_uplinks: there is no leaf32; the leaves are leaf0 to leaf31");
+  spec.failed_uplinks = {{{1, 0}, 1}};
+  EXPECT_EQ(refusal(spec),
+            "f.yaml:20:3: fabric: 'failed_uplinks of spines' belongs to networks of three tiers");
+  spec.kind = Kind::kFatTree;
+  EXPECT_EQ(refusal(spec), "accepted");
+  spec.failed_uplinks = {{{1, 5}, 32}};
+  EXPECT_EQ(
+      refusal(spec),
+      "f.yaml:20:3: fabric: failed_uplinks: 32 of the 32 uplinks of spine5; one has to be left");
+  spec.failed_uplinks = {{{1, 32}, 1}};
+  EXPECT_EQ(refusal(spec),
+            "f.yaml:20:3: fabric: failed_uplinks: there is no spine32; the spines are spine0 to "
+            "spine31");
+  spec.failed_uplinks = {{{0, 1}, 1}, {{1, 5}, 1}};
+  spec.kind = Kind::kLeafSpine;
+  forget_what_does_not_belong(spec);
+  EXPECT_EQ(spec.failed_uplinks, (FailedUplinks{{{0, 1}, 1}}));
   spec.kind = Kind::kTorus;
   EXPECT_THAT(refusal(spec), HasSubstr("'failed_uplinks' belongs to leaf-spine, rail-optimised and "
                                        "fat-tree networks with spines"));

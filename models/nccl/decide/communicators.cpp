@@ -26,7 +26,7 @@ Fabric with_gpus(const Fabric& fabric, const std::vector<std::uint32_t>& places,
   std::erase_if(spec.node.links, [&](const PeerLinkSpec& link) {
     return gone.contains(link.a) || gone.contains(link.b);
   });
-  spec.network.failed_uplinks.clear();  // NCCL sees none, and few nodes may lack those leaves
+  spec.network.failed_uplinks.clear();  // NCCL sees none, and few nodes may lack those switches
   return {std::move(spec), nodes};
 }
 
