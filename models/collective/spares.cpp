@@ -37,13 +37,22 @@ constexpr std::array kKeys{
     SparesKey{"spare.nics", "NICs that lie ready, likewise"},
     SparesKey{"spare.uplinks", "cables from leaves to spines that lie ready, likewise"}};
 
+/// "2", "2 %".
+struct Amount {
+  std::optional<double> number;
+  bool is_share;  ///< in per cent
+};
+
+Amount parsed(std::string text) {
+  const bool is_share = text.ends_with('%');
+  if (is_share) text = std::string(trimmed(text.substr(0, text.size() - 1)));
+  return {parse_number(text), is_share};
+}
+
 /// A number, or a share of `all_of()`, rounded up.
 template <class All>
 std::uint64_t amount_of(const ScenarioSetting& setting, All all_of) {
-  std::string text = setting.value;
-  const bool is_share = text.ends_with('%');
-  if (is_share) text = std::string(trimmed(text.substr(0, text.size() - 1)));
-  const std::optional<double> number = parse_number(text);
+  const auto [number, is_share] = parsed(setting.value);
   if (number && *number == 0) return 0;  // of whatever there is
   const double all = all_of();
   const double most = is_share ? 100 : all;
@@ -86,6 +95,8 @@ std::span<const SparesKey> spares_keys() { return kKeys; }
 bool is_spares_key(std::string_view key) {
   return std::ranges::any_of(kKeys, [&](const SparesKey& known) { return known.key == key; });
 }
+
+bool says_none(const ScenarioSetting& setting) { return parsed(setting.value).number == 0; }
 
 bool has_leaves_below_spines(const Fabric& fabric) {
   const NetworkSpec::Kind kind = fabric.spec().network.kind;

@@ -22,6 +22,9 @@ bool is_spares_key(std::string_view key);
 /// Whether it says what has failed, so that a cluster as it is bought has none of it.
 inline bool is_failed_key(std::string_view key) { return key.starts_with("failed."); }
 
+/// Whether it says none: "0", "0 %".
+bool says_none(const ScenarioSetting& setting);
+
 /// What a note says of spares that nothing makes use of.
 inline constexpr std::string_view kSparesAreIdle =
     "where none has failed, but on costs (weft sweep --prices)";

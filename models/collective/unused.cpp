@@ -201,6 +201,13 @@ bool is_above_the_leaf(const std::string& setting, const RunFacts& run) {
          tiers.size() > 1 && tiers.front().switches() == 1;
 }
 
+/// What the user set last of a parameter of all; null: nothing.
+const ScenarioSetting* setting_of(const std::vector<ScenarioSetting>& settings, Key key) {
+  const auto at = std::find_if(settings.rbegin(), settings.rend(),
+                               [&](const ScenarioSetting& s) { return s.key == key; });
+  return at == settings.rend() ? nullptr : &*at;
+}
+
 /// Of failures and spares: uplinks where there are none, and spares of what none has failed of.
 std::string why_spare_is_unused(const std::string& setting,
                                 const std::vector<ScenarioSetting>& settings, const RunFacts& run) {
@@ -210,10 +217,12 @@ std::string why_spare_is_unused(const std::string& setting,
   }
   if (is_failed_key(setting)) return "";
   const std::string failed = "failed" + setting.substr(setting.find('.'));
-  const bool has_failed = std::ranges::any_of(settings, [&](const ScenarioSetting& s) {
-    return s.key == failed || (s.key == "failed.nics" && failed == "failed.nodes");
-  });
-  return has_failed ? "" : std::string(kSparesAreIdle);
+  const auto has_failed = [&](std::string_view key) {
+    const ScenarioSetting* const said = setting_of(settings, key);
+    return said != nullptr && !says_none(*said);
+  };
+  if (has_failed(failed) || (failed == "failed.nodes" && has_failed("failed.nics"))) return "";
+  return std::string(kSparesAreIdle);
 }
 
 std::string why_unused(const std::string& setting, const RunFacts& run) {
@@ -225,13 +234,6 @@ std::string why_unused(const std::string& setting, const RunFacts& run) {
     if (rule.is_of(key) && rule.is_unused(run)) return std::string(rule.why);
   }
   return missing_kind(key, run.machine);
-}
-
-/// What the user set last of a parameter of all; null: nothing.
-const ScenarioSetting* setting_of(const std::vector<ScenarioSetting>& settings, Key key) {
-  const auto at = std::find_if(settings.rbegin(), settings.rend(),
-                               [&](const ScenarioSetting& s) { return s.key == key; });
-  return at == settings.rend() ? nullptr : &*at;
 }
 
 void add_wire_rate_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,

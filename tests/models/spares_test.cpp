@@ -133,6 +133,7 @@ std::vector<std::string> notes_of(std::uint32_t nodes, const std::vector<std::st
 TEST(Spares, WhatHasNoEffectIsSaid) {
   const auto idle = HasSubstr("no effect where none has failed, but on costs");
   EXPECT_THAT(notes_of(4, {"spare.nodes=3"}), Contains(AllOf(idle, HasSubstr("spare.nodes"))));
+  EXPECT_THAT(notes_of(4, {"spare.nodes=3", "failed.nodes=0", "failed.nics=0 %"}), Contains(idle));
   EXPECT_THAT(notes_of(4, {"spare.nodes=3", "failed.nics=1"}), Not(Contains(idle)));
   EXPECT_THAT(notes_of(4, {"spare.nics=3", "failed.nodes=3"}), Contains(idle));
   EXPECT_THAT(notes_of(4, {"failed.uplinks=50 %", "network.kind=leaf-spine", "network.ports=64"}),
