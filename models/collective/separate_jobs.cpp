@@ -13,13 +13,41 @@
 namespace weft {
 namespace {
 
-/// Leaves by the order in which a job's nodes meet them: equal of jobs that are cabled alike.
+/// The first link of each trunk on the routes from the first of the nodes to each of the others,
+/// NIC by NIC. They are all that the nodes take, besides their leaves' own: a message between two
+/// pods takes links up from the spines of both.
+std::vector<std::vector<LinkId>> trunks_of(const Fabric& fabric,
+                                           const std::vector<std::uint32_t>& nodes) {
+  std::vector<std::vector<LinkId>> out;
+  for (const std::uint32_t node : nodes) {
+    for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+      const std::optional<Route> route =
+          fabric.wire_route(fabric.device(nodes.front(), DeviceKind::kNic, n),
+                            fabric.device(node, DeviceKind::kNic, n));
+      std::vector<LinkId>& trunks = out.emplace_back();
+      for (std::size_t i = 1; route && i + 1 < route->size(); ++i) {
+        trunks.push_back(fabric.trunk((*route)[i].link).first);
+      }
+    }
+  }
+  return out;
+}
+
+/// Leaves and trunks by the order in which a job's nodes meet them: equal of jobs that are cabled
+/// alike.
 std::vector<std::size_t> pattern_of(const Fabric& fabric, const std::vector<std::uint32_t>& nodes) {
-  std::map<DeviceId, std::size_t> met;
+  std::map<DeviceId, std::size_t> leaves;
+  std::map<LinkId, std::size_t> trunks;
   std::vector<std::size_t> out;
   for (const std::uint32_t node : nodes) {
     for (const DeviceId leaf : leaves_of(fabric, node)) {
-      out.push_back(met.try_emplace(leaf, met.size()).first->second);
+      out.push_back(leaves.try_emplace(leaf, leaves.size()).first->second);
+    }
+  }
+  for (const std::vector<LinkId>& of_route : trunks_of(fabric, nodes)) {
+    out.push_back(of_route.size());
+    for (const LinkId trunk : of_route) {
+      out.push_back(trunks.try_emplace(trunk, trunks.size()).first->second);
     }
   }
   return out;
@@ -38,17 +66,19 @@ bool is_as_a_cluster(const Fabric& fabric, const ScenarioJob& job) {
 bool are_separate(const Machine& machine, const std::vector<ScenarioJob>& jobs) {
   const Fabric& fabric = machine.fabric();
   const NetworkSpec& network = fabric.spec().network;
-  const bool is_known = machine.has_one_switch() ||
-                        (fabric.network_tiers().size() == 2 && machine.network_spreads() &&
-                         (network.kind == NetworkSpec::Kind::kLeafSpine ||
-                          network.kind == NetworkSpec::Kind::kRailOptimised) &&
-                         network.inside == NetworkSpec::Inside::kTree);
+  const bool is_known =
+      machine.has_one_switch() || (fabric.network_tiers().size() > 1 && machine.network_spreads() &&
+                                   (network.kind == NetworkSpec::Kind::kLeafSpine ||
+                                    network.kind == NetworkSpec::Kind::kRailOptimised ||
+                                    network.kind == NetworkSpec::Kind::kFatTree) &&
+                                   network.inside == NetworkSpec::Inside::kTree);
   if (!is_known || machine.has_unlike_nodes() || machine.has_emulated_nics() ||
       !network.failed_uplinks.empty()) {
     return false;
   }
   std::set<std::uint32_t> nodes;
   std::set<DeviceId> leaves;
+  std::set<LinkId> trunks;
   for (const ScenarioJob& job : jobs) {
     std::set<DeviceId> its_own;
     for (const std::uint32_t node : job.nodes) {
@@ -59,6 +89,13 @@ bool are_separate(const Machine& machine, const std::vector<ScenarioJob>& jobs) 
     if (machine.has_one_switch()) continue;
     for (const DeviceId leaf : its_own) {
       if (!leaves.insert(leaf).second) return false;
+    }
+    std::set<LinkId> its_trunks;
+    for (const std::vector<LinkId>& of_route : trunks_of(fabric, job.nodes)) {
+      its_trunks.insert(of_route.begin(), of_route.end());
+    }
+    for (const LinkId trunk : its_trunks) {
+      if (!trunks.insert(trunk).second) return false;
     }
   }
   return std::ranges::all_of(jobs,

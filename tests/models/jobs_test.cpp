@@ -194,6 +194,20 @@ TEST(Jobs, AreSeparateOnLeavesOfTheirOwn) {
   EXPECT_FALSE(separate({"nic0@3.trained_width=4"}, {{0, 1}, {2, 3}}));
 }
 
+// Leaves of 4 nodes, pods of two leaves: jobs share links if they cross the same pod's cores.
+TEST(Jobs, AreSeparateInPodsThatOneOfThemLeaves) {
+  const std::vector<std::string> pods{"network.kind=fat-tree", "network.ports=64",
+                                      "network.spine_down=2"};
+  EXPECT_TRUE(separate(pods, {{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_TRUE(separate(pods, {{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}}));
+  EXPECT_FALSE(separate(pods, {{0, 1, 2, 3, 8, 9, 10, 11}, {4, 5, 6, 7, 12, 13, 14, 15}}));
+  EXPECT_FALSE(separate(pods, {{4, 5, 6, 7, 8, 9, 10, 11}, {0, 1, 2, 3}}))
+      << "a cluster of 8 nodes has them in one pod";
+  auto one_leaf = pods;
+  one_leaf.back() = "network.spine_down=1";
+  EXPECT_TRUE(separate(one_leaf, {{4, 5, 6, 7, 8, 9, 10, 11}, {0, 1, 2, 3}}));
+}
+
 /// Jobs on leaves of their own, of 4 nodes each.
 Scenario apart(const std::string& more) {
   return parse_scenario(fmt::format(R"(scenario: apart
@@ -236,6 +250,23 @@ TEST(Jobs, ThatDoNotMeetAreTogetherAsFastAsOneByOne) {
     ASSERT_EQ(together.rows[i].launches, 1U);
     EXPECT_NEAR(together.rows[i].time_us / each.rows[i].time_us, 1, 1e-9);
   }
+}
+
+// Likewise over cores.
+TEST(Jobs, ThatLeaveTheirPodsAreTogetherAsFastAsOneByOne) {
+  const Scenario scenario = apart(", nccl.launch: single, nccl.host_wait: 0 us");
+  PredictOptions options;
+  for (const char* set : {"network.kind=fat-tree", "network.spine_down=1", "network.spine_up=1",
+                          "spine.uplink_rate=25 Gb/s"}) {
+    options.set.push_back(parse_setting(set));
+  }
+  const RunResult together = predict(scenario, options, make_catalog());
+  const RunResult each = one_by_one(scenario, options);
+  ASSERT_EQ(together.rows.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(together.rows[i].time_us / each.rows.at(i).time_us, 1, 1e-9);
+  }
+  EXPECT_GT(each.rows[0].time_us, 1.2 * one_by_one(scenario).rows[0].time_us) << "cores limit it";
 }
 
 // Nodes that have failed are the cluster's, not each job's.
