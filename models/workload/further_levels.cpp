@@ -1,6 +1,7 @@
 #include "models/workload/further_levels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "models/collective/sample.hpp"
@@ -13,6 +14,8 @@ namespace {
 /// How many times as many nodes calls run on alone, and how many levels that are.
 constexpr std::uint32_t kTimes = 8;
 constexpr std::uint32_t kLevels = levels_of_trees(kTimes);
+/// Of each that run behind each other.
+constexpr std::size_t kCalls = 2;
 
 /// A stage by itself, whose groups are those of every stage: where those of so few replicas have
 /// nodes of their own, one after another.
@@ -41,13 +44,12 @@ std::unique_ptr<FurtherLevels> FurtherLevels::of(const StepSpec& step, const Mac
                                                  const PartLibrary& parts,
                                                  CommunicatorDecisions& decisions,
                                                  MemoryPath path) {
-  if (path != MemoryPath::kGdr) return nullptr;  // calls behind each other hide more than alone
+  // There groups of several GPUs of a node hold each other up otherwise in the cluster.
+  if (path != MemoryPath::kGdr) return nullptr;
   const Fabric& fabric = cluster.fabric();
   if (fabric.nodes() <= Sample::kMostWhole) return nullptr;
   if (!may_be_sampled(Op::kAllReduce, cluster)) return nullptr;
   if (!cluster.devices().unlike_nodes().empty()) return nullptr;
-  // Groups that share NICs take turns there, of which a call alone has another share.
-  if (cabled_nics(cluster) < fabric.count(DeviceKind::kGpu)) return nullptr;
   const std::optional<std::uint32_t> in_one_node = Replicas::filling_nodes(step, fabric);
   if (!in_one_node) return nullptr;
   std::optional<SampleNetwork> network;
@@ -114,14 +116,15 @@ bool FurtherLevels::find_calls() {
   return !calls_.empty();
 }
 
-/// One call of all groups at once, as the step calls them.
+/// Two calls, one behind the other, of all groups at once, as the step calls them.
 TaskGraph FurtherLevels::graph_of(const Part& part, const Call& call) {
   TaskGraph graph = part.graph;
   for (std::vector<Task>& tasks : graph.ranks) tasks.clear();
   for (std::uint32_t e = 0; e < graph.exchanges.size(); ++e) {
     if (call_of(graph, graph.exchanges[e]) != call) continue;
     for (const std::uint32_t rank : graph.groups[graph.exchanges[e].group].ranks) {
-      graph.ranks[rank].push_back({.exchange = e, .time = {}, .after = {}});
+      const Task task{.exchange = e, .time = {}, .after = {}};
+      graph.ranks[rank].insert(graph.ranks[rank].end(), kCalls, task);
     }
   }
   return graph;
@@ -139,24 +142,24 @@ double FurtherLevels::seconds(const PredictOptions& options) const {
   return prepared.seconds() * static_cast<double>(calls_.size());
 }
 
-/// How long it takes, from a common start.
-std::map<FurtherLevels::Runs, Duration> FurtherLevels::alone(const Part& part, const Call& call,
-                                                             const PredictOptions& options) const {
+std::map<FurtherLevels::Runs, FurtherLevels::Takes> FurtherLevels::takes(
+    const Part& part, const Call& call, const PredictOptions& options) const {
   const TaskGraph graph = graph_of(part, call);
   Replicas& replicas = *part.replicas;
   const GraphPlan plan =
       graph_plan(replicas.devices(), replicas.schedules(decisions_, path_), graph, options.stop);
   CauseTable causes;
   const GraphRun run = PreparedGraph(replicas.machine(), graph, plan, options).run(causes);
-  std::map<Runs, Duration> out;
+  std::map<Runs, std::array<Time, kCalls>> ends;
   for (std::size_t rank = 0; rank < graph.ranks.size(); ++rank) {
     for (std::size_t t = 0; t < graph.ranks[rank].size(); ++t) {
       const Exchange& exchange = graph.exchanges[graph.ranks[rank][t].exchange];
-      const Choice choice = choice_of(part, exchange);
-      Duration& longest = out[runs_of(choice)];
-      longest = std::max(longest, run.spans[rank][t].end.since_start());
+      Time& last = ends[runs_of(choice_of(part, exchange))][t % kCalls];
+      last = std::max(last, run.spans[rank][t].end);
     }
   }
+  std::map<Runs, Takes> out;
+  for (const auto& [runs, of] : ends) out[runs] = {of[0].since_start(), of[1] - of[0]};
   return out;
 }
 
@@ -170,19 +173,26 @@ FurtherLevels::Extended FurtherLevels::extended(const PredictOptions& options) c
         runs_in_cluster ? std::max(levels_of_trees(nodes.cluster) - levels_of_trees(nodes.few), 1U)
                         : kLevels;
     const std::uint32_t further = levels_of_trees(nodes.cluster) - levels_of_trees(nodes.more);
-    const std::map<Runs, Duration> of_few = alone(of_few_, call, quiet);
-    const std::map<Runs, Duration> of_more = alone(of_more_, call, quiet);
+    const std::map<Runs, Takes> of_few = takes(of_few_, call, quiet);
+    const std::map<Runs, Takes> of_more = takes(of_more_, call, quiet);
     for (Exchange& exchange : out.graph.exchanges) {
       if (call_of(out.graph, exchange) != call) continue;
       const Choice choice = choice_of(few_, exchange);
       if (choice.algorithm == Algorithm::kRing) continue;  // from other GPUs' places
       const Runs runs = runs_of(choice);
-      const Duration longer = std::max(of_more.at(runs) - of_few.at(runs), Duration{});
-      const Duration each = Duration::ps(longer.count_ps() / simulated);
-      exchange.further = longer + each * further;
+      const Takes& more = of_more.at(runs);
+      const Takes& few = of_few.at(runs);
+      const Duration alone = std::max(more.alone - few.alone, Duration{});
+      const Duration behind = std::clamp(more.behind - few.behind, Duration{}, alone);
+      const auto each_of = [&](Duration longer) {
+        return Duration::ps(longer.count_ps() / simulated);
+      };
+      const Duration each = each_of(alone);
+      exchange.further_alone = alone + each * further;
+      exchange.further = behind + each_of(behind) * further;
       exchange.further_cause = "further levels of trees";
-      if (!out.longest.by.empty() && exchange.further <= most) continue;
-      most = exchange.further;
+      if (!out.longest.by.empty() && exchange.further_alone <= most) continue;
+      most = exchange.further_alone;
       out.longest = {.by = "level",
                      .from = {nodes.few},
                      .steps = runs_in_cluster ? simulated : further,

@@ -21,15 +21,16 @@ namespace weft {
 /// else (see Sample). A step does not grow so, as it is the longest of what overlaps. So the step
 /// runs on few replicas, whose trees have 16 nodes or more, with what NCCL decides for the cluster,
 /// and each call on trees then holds its queue for as long as it takes longer in the cluster,
-/// alone: on up to eight times as many nodes that is run, beyond each level adds a third of it.
+/// alone, or behind another one (which hides some of it): on up to eight times as many nodes that
+/// is run, beyond each level adds a third of it.
 /// Over several switches all messages between nodes take as long as between the farthest. An
 /// extension, not exact.
 class FurtherLevels {
  public:
   /// nullptr: there are no more nodes or replicas than that, the network may block, nodes are not
-  /// alike or have fewer NICs than GPUs, data does not go by GPUDirect RDMA, the replicas do not
-  /// begin at the same GPU of a node, or their groups run on neither trees like the cluster's nor
-  /// rings of which few ranks stand for all. All references must outlive it.
+  /// alike, data does not go by GPUDirect RDMA, the replicas do not begin at the same GPU of a
+  /// node, or their groups run on neither trees like the cluster's nor rings of which few ranks
+  /// stand for all. All references must outlive it.
   static std::unique_ptr<FurtherLevels> of(const StepSpec& step, const Machine& cluster,
                                            const PartLibrary& parts,
                                            CommunicatorDecisions& decisions, MemoryPath path);
@@ -89,8 +90,13 @@ class FurtherLevels {
   Choice choice_of(const Part& part, const Exchange& exchange) const;
   bool find_calls();
   static TaskGraph graph_of(const Part& part, const Call& call);
-  std::map<Runs, Duration> alone(const Part& part, const Call& call,
-                                 const PredictOptions& options) const;
+  /// From a common start, and from the end of the one before it.
+  struct Takes {
+    Duration alone;
+    Duration behind;
+  };
+  std::map<Runs, Takes> takes(const Part& part, const Call& call,
+                              const PredictOptions& options) const;
 
   Part few_;
   Part of_few_;                       // one stage of it, which calls alone

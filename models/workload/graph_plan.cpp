@@ -214,12 +214,27 @@ class GraphPlanBuilder {
     return graph_->ranks[out_.queues[queue].rank][t];
   }
 
-  /// What a queue does: for each task it waits until all before it have ended, and does it.
+  /// What a queue does: for each task it waits until all before it have ended, and does it. Where a
+  /// call takes less behind another one than alone, a stream beside the queue waits for other
+  /// queues, tells it at once, and again when such a call may begin: no earlier than a call that
+  /// waited for none would by the time that it takes longer. It holds one call at a time, for less
+  /// than a call takes.
   void add_stream(std::uint32_t q) {
     const TaskQueue& queue = out_.queues[q];
     const FlagIndex marker = out_.first_marker + q;
     Program program;
     program.actor = add_actor({Actor::Kind::kStream, gpu(queue.rank), q});
+    std::optional<Program> ahead;
+    FlagIndex told = kNoIndex;
+    if (std::ranges::any_of(queue.tasks,
+                            [&](std::uint32_t t) { return takes_less_behind(task(q, t)); })) {
+      ahead.emplace().actor = add_actor({Actor::Kind::kStream, gpu(queue.rank), q});
+      told = add_flag();
+    }
+    const auto tell = [&] {
+      ahead->signal(told);
+      program.wait(told);
+    };
     std::map<std::uint32_t, std::uint32_t> seen;  // tasks of other queues that have ended
     for (const std::uint32_t t : queue.tasks) {
       for (const std::uint32_t before : task(q, t).after) {
@@ -227,14 +242,19 @@ class GraphPlanBuilder {
         if (at.queue == q) continue;
         std::uint32_t& had = seen[at.queue];
         if (at.number + 1 <= had) continue;
-        program.wait(links_[at.queue].at(q), at.number + 1 - had);
+        (ahead ? *ahead : program).wait(links_[at.queue].at(q), at.number + 1 - had);
         had = at.number + 1;
       }
+      if (ahead) tell();
       program.signal(marker);
       if (task(q, t).computes()) {
         program.compute(lag(compute_cause(graph_->labels[task(q, t).label]), task(q, t).time));
       } else {
         const Exchange& exchange = graph_->exchanges[task(q, t).exchange];
+        if (takes_less_behind(task(q, t))) {
+          ahead->compute(lag(exchange.further_cause, exchange.further_alone - exchange.further));
+          tell();
+        }
         const std::uint32_t rank = communicators_[exchange.group].rank_of(gpu(queue.rank)).value();
         const Call& call = calls_[task(q, t).exchange][rank];
         if (call.blocks > 0) {
@@ -249,6 +269,13 @@ class GraphPlanBuilder {
       for (const auto& [to, flag] : links_[q]) program.signal(flag);
     }
     plan().programs.push_back(std::move(program));
+    if (ahead) plan().programs.push_back(*std::move(ahead));
+  }
+
+  bool takes_less_behind(const Task& task) const {
+    if (task.computes()) return false;
+    const Exchange& exchange = graph_->exchanges[task.exchange];
+    return exchange.further_alone > exchange.further;
   }
 
   LagIndex lag(const std::string& cause, Duration time) {

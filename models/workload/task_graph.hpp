@@ -39,8 +39,11 @@ struct Exchange {
   Bytes bytes;  ///< as nccl-tests counts them
   /// One group of sends and receives in place of `op`; no pair of ranks twice. Empty: `op`.
   std::vector<TaskSend> sends{};
-  /// What each call takes beyond what is simulated of it, in the queues of all its ranks, and why.
+  /// What each call takes beyond what is simulated of it, in the queues of all its ranks, where it
+  /// waits for the one before it in its queue; where it waits for none (no less); and why. Between,
+  /// the later end counts.
   Duration further{};
+  Duration further_alone{};
   std::string further_cause{};
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };

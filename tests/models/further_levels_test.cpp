@@ -1,5 +1,6 @@
 #include "models/workload/further_levels.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -107,7 +108,8 @@ class FurtherLevelsTest : public ::testing::Test {
     const FurtherLevels::Extended extended = levels->extended(options_);
     for (const Exchange& exchange : extended.graph.exchanges) {
       if (extended.graph.groups[exchange.group].name == "data") {
-        EXPECT_GT(exchange.further, Duration{});
+        EXPECT_GT(exchange.further_alone, Duration{});
+        EXPECT_GE(exchange.further_alone, exchange.further);
       }
     }
   }
@@ -157,6 +159,52 @@ TEST_F(FurtherLevelsTest, AreOfTheClustersProtocol) {
 TEST_F(FurtherLevelsTest, OfUpToEightTimesAsManyNodesAreRun) {
   options_.env["NCCL_PROTO"] = "Simple";
   expect_as_whole(of_two_gpus(Bytes::mib(16)), 1e-2, 128, 1.5e-2);
+}
+
+// Simple hides more of a level behind another call than alone.
+TEST_F(FurtherLevelsTest, OfCallsBehindEachOtherAddLess) {
+  options_.env["NCCL_PROTO"] = "Simple";
+  expect_as_whole(of_two_gpus(Bytes::mib(16)), 1e-2, 96);
+}
+
+// One of which 10 us more than is simulated show behind another call, and 50 us alone, begins 40 us
+// after what it waits for, unless it waits for the call before it as long.
+TEST_F(FurtherLevelsTest, HoldACallByWhatItWaitedFor) {
+  options_.set = {parse_setting("gpu.count=2"), parse_setting("nic.count=2")};
+  const Scenario scenario = scenario_of(step_of(Bytes::mib(1), Duration::us(1)), 1);
+  const auto step_us = [&](Duration behind, Duration alone, double ready_us) {
+    TaskGraph graph;
+    graph.labels = {"forward"};
+    graph.groups = {{"data", {0, 1}}};
+    graph.exchanges = {{.group = 0,
+                        .op = Op::kAllReduce,
+                        .bytes = Bytes::mib(8),
+                        .further = behind,
+                        .further_alone = alone,
+                        .further_cause = "further levels of trees"}};
+    std::vector<Task> tasks = {{.exchange = 0, .time = {}, .after = {}}};
+    if (ready_us > 0) {  // another one
+      tasks.push_back({.time = Duration::from_ns(ready_us * 1e3), .after = {}});
+      tasks.push_back({.exchange = 0, .time = {}, .after = {1}});
+    }
+    graph.ranks.assign(2, tasks);
+    const StepResult result = predict_graph(
+        scenario, read_topology(scenario.topology, catalog_), 2, [&] { return graph; }, options_,
+        catalog_);
+    return result.rows.at(0).times.step_s * 1e6;
+  };
+  const double simulated_us = step_us({}, {}, 0);
+  const double first_us = step_us(Duration::us(10), Duration::us(50), 0);
+  EXPECT_NEAR(first_us, simulated_us + 50, 1e-6);
+  for (const double ready_us : {1.0, first_us - 15, first_us + 30}) {
+    const double begins_us = std::max(first_us, ready_us + 40);
+    const double idle_us = begins_us - first_us;
+    const double alike_us = idle_us > 0 ? simulated_us + idle_us : ready_us;
+    const double from_there_us = step_us({}, {}, alike_us) - (simulated_us + idle_us);
+    EXPECT_NEAR(step_us(Duration::us(10), Duration::us(50), ready_us),
+                begins_us + from_there_us + 10, 1e-2)
+        << ready_us;
+  }
 }
 
 // On 16 nodes NCCL would choose a ring.
@@ -237,7 +285,7 @@ TEST_F(FurtherLevelsTest, AreOfMoreThan32NodesThatAreAlikeAndNeverBlocked) {
   options_.set = {parse_setting("nic0@3.latency=5 us")};
   EXPECT_FALSE(levels_of(64));
   options_.set = {parse_setting("nic.count=4")};
-  EXPECT_FALSE(levels_of(64));
+  EXPECT_TRUE(levels_of(64));
   options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
   EXPECT_TRUE(levels_of(64));
   options_.set.push_back(parse_setting("network.oversubscription=2"));
