@@ -6,6 +6,7 @@
 
 #include "models/collective/sample.hpp"
 #include "models/workload/graph_run.hpp"
+#include "models/workload/step_limits.hpp"
 #include "models/workload/training.hpp"
 
 namespace weft {
@@ -31,6 +32,28 @@ StepSpec stage_of(const StepSpec& step, std::uint32_t few, const Fabric& fabric)
   return out;
 }
 
+/// Whether all groups within replicas are on one node each.
+bool stay_in_nodes(const StepSpec& step, const Fabric& fabric) {
+  constexpr std::array kWithin = {Parallel::kTensor, Parallel::kContext, Parallel::kExpert,
+                                  Parallel::kPipeline};
+  return std::ranges::all_of(kWithin, [&](Parallel p) {
+    const std::uint32_t degree = step.degree(p);
+    const std::uint64_t ranks = std::uint64_t{stride_of(step, p)} * degree;
+    return degree == 1 || ranks <= fabric.count(DeviceKind::kGpu);
+  });
+}
+
+/// Whether what replicas send among their own nodes is held up between switches as in the cluster:
+/// their stages where load is spread, nothing where a hash draws routes.
+bool holds_up_alike(const Replicas& few, const StepSpec& step, const Machine& cluster) {
+  if (stay_in_nodes(step, cluster.fabric())) return true;
+  if (!cluster.network_spreads()) return false;
+  if (step.degree(Parallel::kPipeline) == 1) return true;
+  const std::optional<StepLimits> here = step_limits(few.machine(), few.step());
+  const std::optional<StepLimits> there = step_limits(cluster, step);
+  return here && there && hold_up_stages_alike(*here, *there);
+}
+
 /// Of what is told as part of the step.
 PredictOptions unheard(PredictOptions options) {
   options.on_estimate = {};
@@ -52,10 +75,12 @@ std::unique_ptr<FurtherLevels> FurtherLevels::of(const StepSpec& step, const Mac
   if (!cluster.devices().unlike_nodes().empty()) return nullptr;
   const std::optional<std::uint32_t> in_one_node = Replicas::filling_nodes(step, fabric);
   if (!in_one_node) return nullptr;
+  const bool may_block = !cluster.network_never_blocks();
+  if (may_block && !cluster.fabric().spec().network.failed_uplinks.empty()) return nullptr;
   std::optional<SampleNetwork> network;
-  if (!cluster.has_one_switch()) {
+  if (!cluster.has_one_switch() && !may_block) {
     const std::optional<Duration> takes = farthest_nics(cluster, cabled_pairs(cluster));
-    if (!takes || !cluster.network_never_blocks()) return nullptr;
+    if (!takes) return nullptr;
     network = SampleNetwork{*takes, *takes};
   }
   const std::uint32_t all = step.degree(Parallel::kData);
@@ -68,10 +93,12 @@ std::unique_ptr<FurtherLevels> FurtherLevels::of(const StepSpec& step, const Mac
   for (std::uint32_t times = Sample::kOfRings; times <= Sample::kOfTrees; times *= 2) {
     const std::uint32_t few = times * *in_one_node;
     if (few >= all) return nullptr;
+    Part of_few = part(step, few);
+    if (may_block && !holds_up_alike(*of_few.replicas, step, cluster)) continue;
     const StepSpec stage = stage_of(step, few, fabric);
-    std::unique_ptr<FurtherLevels> out(new FurtherLevels(part(step, few), part(stage, few),
+    std::unique_ptr<FurtherLevels> out(new FurtherLevels(std::move(of_few), part(stage, few),
                                                          part(stage, std::min(kTimes * few, all)),
-                                                         decisions, path));
+                                                         decisions, path, cluster));
     if (out->find_calls()) return out;
   }
   return nullptr;
@@ -84,8 +111,10 @@ Choice FurtherLevels::choice_of(const Part& part, const Exchange& exchange) cons
       .choose(exchange.op, exchange.bytes);
 }
 
-/// Whether all that replicas call together runs either on trees, of which there are some, made as
-/// those of the cluster, or on rings of which few ranks stand for all.
+/// Whether all that replicas call together runs either on trees made as those of the cluster, or on
+/// rings of which few ranks stand for all, and some of it takes longer in the cluster: on trees,
+/// and on rings whose routes a hash draws. Rings that spread where switches may block are left
+/// alone.
 bool FurtherLevels::find_calls() {
   for (const Exchange& exchange : few_.graph.exchanges) {
     const TaskGroup& group = few_.graph.groups[exchange.group];
@@ -100,17 +129,22 @@ bool FurtherLevels::find_calls() {
     const auto on = [&](std::uint32_t nodes) -> const Schedule& {
       return few_.replicas->decisions().schedule_of(here, nodes, path_);
     };
-    if (choice.algorithm == Algorithm::kRing) {
-      if (of_few < Sample::kOfRings || !stands_for(on(of_few), all, exchange.op, choice)) {
-        return false;
-      }
-      continue;
-    }
     const std::uint32_t gpus = here.ranks() / of_few;
-    if (of_few < Sample::kOfTrees || !grows_by_level(on(of_few), all, choice, gpus) ||
-        !grows_by_level(on(of_more), all, choice, gpus)) {
+    const auto is_alike = [&](std::uint32_t nodes) {
+      return choice.algorithm == Algorithm::kRing ? stands_for(on(nodes), all, exchange.op, choice)
+                                                  : grows_by_level(on(nodes), all, choice, gpus);
+    };
+    if (choice.algorithm == Algorithm::kRing && cluster_.network_spreads() &&
+        !cluster_.network_never_blocks()) {
       return false;
     }
+    const bool is_exact = choice.algorithm == Algorithm::kRing && !are_rings_drawn();
+    if (of_few < (is_exact ? Sample::kOfRings : Sample::kOfTrees) || !is_alike(of_few))
+      return false;
+    if (is_exact) continue;
+    if (!is_alike(of_more)) return false;
+    // What more nodes add to rings by routes that are drawn gets less from level to level.
+    if (choice.algorithm == Algorithm::kRing && of_more < of_all) return false;
     calls_.try_emplace(call_of(few_.graph, exchange), Nodes{of_few, of_more, of_all});
   }
   return !calls_.empty();
@@ -178,7 +212,8 @@ FurtherLevels::Extended FurtherLevels::extended(const PredictOptions& options) c
     for (Exchange& exchange : out.graph.exchanges) {
       if (call_of(out.graph, exchange) != call) continue;
       const Choice choice = choice_of(few_, exchange);
-      if (choice.algorithm == Algorithm::kRing) continue;  // from other GPUs' places
+      if (choice.algorithm == Algorithm::kRing && !are_rings_drawn())
+        continue;  // from other GPUs' places
       const Runs runs = runs_of(choice);
       const Takes& more = of_more.at(runs);
       const Takes& few = of_few.at(runs);
@@ -190,7 +225,8 @@ FurtherLevels::Extended FurtherLevels::extended(const PredictOptions& options) c
       const Duration each = each_of(alone);
       exchange.further_alone = alone + each * further;
       exchange.further = behind + each_of(behind) * further;
-      exchange.further_cause = "further levels of trees";
+      exchange.further_cause = choice.algorithm == Algorithm::kRing ? "rings over further nodes"
+                                                                    : "further levels of trees";
       if (!out.longest.by.empty() && exchange.further_alone <= most) continue;
       most = exchange.further_alone;
       out.longest = {.by = "level",

@@ -16,21 +16,24 @@
 namespace weft {
 
 /// A step whose replicas meet on NCCL's trees (Tree, NVLSTree), of more nodes than
-/// Sample::kMostWhole, whose network never blocks. A tree's nodes are all unlike, so no few
+/// Sample::kMostWhole. A tree's nodes are all unlike, so no few
 /// replicas stand for all. But each further level of a tree adds its hops to a call, and nothing
 /// else (see Sample). A step does not grow so, as it is the longest of what overlaps. So the step
 /// runs on few replicas, whose trees have 16 nodes or more, with what NCCL decides for the cluster,
 /// and each call on trees then holds its queue for as long as it takes longer in the cluster,
 /// alone, or behind another one (which hides some of it): on up to eight times as many nodes that
 /// is run, beyond each level adds a third of it.
-/// Over several switches all messages between nodes take as long as between the farthest. An
+/// Over several switches that never block all messages between nodes take as long as between the
+/// farthest. Where switches may block, or a hash draws routes (ECMP), few and more are on smaller
+/// networks of the same kind; there calls on rings by routes that are drawn are held likewise. An
 /// extension, not exact.
 class FurtherLevels {
  public:
-  /// nullptr: there are no more nodes or replicas than that, the network may block, nodes are not
-  /// alike, data does not go by GPUDirect RDMA, the replicas do not begin at the same GPU of a
-  /// node, or their groups run on neither trees like the cluster's nor rings of which few ranks
-  /// stand for all. All references must outlive it.
+  /// nullptr: there are no more nodes or replicas than that, nodes are not alike, uplinks are down,
+  /// switches hold up stages otherwise than in the cluster or a hash draws what replicas send among
+  /// their own nodes, data does not go by GPUDirect RDMA, the replicas do not begin at the same GPU
+  /// of a node, or their groups run on neither trees like the cluster's nor rings of which few
+  /// ranks stand for all. All references must outlive it.
   static std::unique_ptr<FurtherLevels> of(const StepSpec& step, const Machine& cluster,
                                            const PartLibrary& parts,
                                            CommunicatorDecisions& decisions, MemoryPath path);
@@ -75,12 +78,13 @@ class FurtherLevels {
   };
 
   FurtherLevels(Part few, Part of_few, Part of_more, CommunicatorDecisions& decisions,
-                MemoryPath path)
+                MemoryPath path, const Machine& cluster)
       : few_{std::move(few)},
         of_few_{std::move(of_few)},
         of_more_{std::move(of_more)},
         decisions_{decisions},
-        path_{path} {}
+        path_{path},
+        cluster_{cluster} {}
   static Call call_of(const TaskGraph& graph, const Exchange& exchange) {
     return {graph.groups[exchange.group].name, exchange.op, exchange.bytes};
   }
@@ -89,6 +93,7 @@ class FurtherLevels {
   }
   Choice choice_of(const Part& part, const Exchange& exchange) const;
   bool find_calls();
+  bool are_rings_drawn() const { return !cluster_.network_spreads(); }
   static TaskGraph graph_of(const Part& part, const Call& call);
   /// From a common start, and from the end of the one before it.
   struct Takes {
@@ -103,6 +108,7 @@ class FurtherLevels {
   Part of_more_;                      // likewise, with up to eight times as many replicas
   CommunicatorDecisions& decisions_;  // the cluster's
   MemoryPath path_;
+  const Machine& cluster_;
   std::map<Call, Nodes> calls_;
 };
 

@@ -333,7 +333,9 @@ std::string what_ran(RunBy by, std::string_view other_network, const Replicas* r
   if (by == RunBy::kFurtherLevels) {
     return fmt::format(
         "a few data-parallel replicas are simulated{}, and each of their calls on trees is "
-        "extended by the level, by what it takes longer alone on up to eight times as many nodes, "
+        "extended by the level, on rings too where a hash draws routes, by what it takes "
+        "longer "
+        "alone and behind another on up to eight times as many nodes, "
         "with nothing of other groups beside it; how far off that is: models/workload/README.md, "
         "Levels (--unfolded runs every rank, where that is not refused)",
         in_brackets(other_network));

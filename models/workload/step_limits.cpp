@@ -81,6 +81,14 @@ class Sends {
   std::vector<std::size_t> cabled_;  // of a node's NICs
 };
 
+bool are_alike(const std::optional<StepLimit>& a, const std::optional<StepLimit>& b) {
+  constexpr double kFullest = 0.01;
+  constexpr double kOnAverage = 0.04;
+  if (!a || !b) return !a && !b;
+  return std::abs(a->fullest / b->fullest - 1) <= kFullest &&
+         std::abs(a->on_average / b->on_average - 1) <= kOnAverage;
+}
+
 }  // namespace
 
 std::optional<StepLimits> step_limits(const Machine& machine, const StepSpec& step) {
@@ -102,15 +110,13 @@ std::optional<StepLimits> step_limits(const Machine& machine, const StepSpec& st
 }
 
 bool hold_up_alike(const StepLimits& a, const StepLimits& b) {
-  constexpr double kFullest = 0.01;
-  constexpr double kOnAverage = 0.04;
   constexpr double kLatency = 0.04;
   if (std::abs(a.latency_ns - b.latency_ns) > kLatency * b.latency_ns) return false;
-  return std::ranges::equal(a.limits, b.limits, [](const auto& x, const auto& y) {
-    if (!x || !y) return !x && !y;
-    return std::abs(x->fullest / y->fullest - 1) <= kFullest &&
-           std::abs(x->on_average / y->on_average - 1) <= kOnAverage;
-  });
+  return std::ranges::equal(a.limits, b.limits, are_alike);
+}
+
+bool hold_up_stages_alike(const StepLimits& a, const StepLimits& b) {
+  return are_alike(a.limits.back(), b.limits.back());
 }
 
 }  // namespace weft

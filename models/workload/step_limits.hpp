@@ -29,5 +29,7 @@ std::optional<StepLimits> step_limits(const Machine& machine, const StepSpec& st
 /// Whether the same links are as full, the fullest to 1 %, all on average to 4 %, and the ring as
 /// long, to 4 %.
 bool hold_up_alike(const StepLimits& a, const StepLimits& b);
+/// Likewise, of what goes to the next stage alone.
+bool hold_up_stages_alike(const StepLimits& a, const StepLimits& b);
 
 }  // namespace weft

@@ -252,6 +252,49 @@ TEST_F(FurtherLevelsTest, AreToldAndRefusedBeforeTheyRun) {
   EXPECT_THROW(predict(step, 4'096), TooLarge);
 }
 
+TEST_F(FurtherLevelsTest, AreOfLeavesWithHalfAsManyUplinks) {
+  options_.set = {};
+  const StepSpec step = of_two_gpus(Bytes::mib(8));
+  for (const char* s :
+       {"network.kind=leaf-spine", "network.ports=64", "network.oversubscription=2"})
+    options_.set.push_back(parse_setting(s));
+  expect_as_whole(step, 5e-3, 64);
+}
+
+// Rings and trees; what a replica's own nodes send by routes that are drawn is left alone.
+TEST_F(FurtherLevelsTest, AreOfRoutesThatAHashDraws) {
+  StepSpec step = of_two_gpus(Bytes::mib(8));
+  for (const char* s :
+       {"wire.kind=roce", "wire.routing=ecmp", "network.kind=leaf-spine", "network.ports=64"})
+    options_.set.push_back(parse_setting(s));
+  expect_as_whole(step, 5e-3);
+  options_.env = {{"NCCL_ALGO", "allreduce:ring"}};
+  expect_as_whole(step, 1.5e-2, 40, 2e-2);
+  step.degrees = {2, 1, 1, 2, 2};
+  EXPECT_THAT(predict(step, 40).notes, Not(Contains(HasSubstr(kSaid))));
+}
+
+// Two stages of 16 nodes of one NIC are on one leaf, those of the cluster on different ones.
+TEST_F(FurtherLevelsTest, AreNotOfStagesThatOnlyTheClusterHoldsUp) {
+  StepSpec step = step_of(Bytes::mib(1), Duration::us(200));
+  step.degrees = {1, 1, 1, 2, 2};
+  step.sequence = false;
+  step.layers = 2;
+  topology_ = "topologies/genoa-2p-same-switch.yaml";
+  options_.check_only = true;
+  gpus_ = 1;
+  const auto levels = [&] {
+    const Scenario scenario = scenario_of(step, 128);
+    ScenarioMachine on(scenario, read_topology(scenario.topology, catalog_), options_, catalog_);
+    return FurtherLevels::of(scenario.step->on(on.gpus()), on.machine(), on.parts(), on.decisions(),
+                             MemoryPath::kGdr);
+  };
+  options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
+  EXPECT_TRUE(levels());
+  options_.set.push_back(parse_setting("network.oversubscription=8"));
+  EXPECT_FALSE(levels());
+}
+
 TEST_F(FurtherLevelsTest, OfThousandsOfNodesPartsSumToTheStep) {
   const StepResult result = predict(step_of(Bytes::mib(4), Duration::us(100)), 4'096);
   const StepRow& row = result.rows.at(0);
@@ -278,7 +321,7 @@ TEST_F(FurtherLevelsTest, OfThousandsOfNodesPartsSumToTheStep) {
   EXPECT_THAT(row.limited_by, Contains(::testing::Field(&CauseShare::cause, HasSubstr("levels"))));
 }
 
-TEST_F(FurtherLevelsTest, AreOfMoreThan32NodesThatAreAlikeAndNeverBlocked) {
+TEST_F(FurtherLevelsTest, AreOfMoreThan32NodesThatAreAlike) {
   EXPECT_FALSE(levels_of(24));
   EXPECT_TRUE(levels_of(64));
   EXPECT_FALSE(levels_of(64, MemoryPath::kHostStaged));
@@ -289,6 +332,8 @@ TEST_F(FurtherLevelsTest, AreOfMoreThan32NodesThatAreAlikeAndNeverBlocked) {
   options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
   EXPECT_TRUE(levels_of(64));
   options_.set.push_back(parse_setting("network.oversubscription=2"));
+  EXPECT_TRUE(levels_of(64));
+  options_.set.push_back(parse_setting("network.failed_uplinks=leaf9:1"));
   EXPECT_FALSE(levels_of(64));
   options_.set.clear();
   options_.env = {{"NCCL_ALGO", "allreduce:ring"}};
