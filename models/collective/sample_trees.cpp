@@ -25,6 +25,9 @@ constexpr std::uint32_t kManyNodes = 1024;
 constexpr double kFilling = 75;
 /// Likewise, from which on its time grows by the byte, to a per cent.
 constexpr double kSteady = 600;
+/// But of no more transfers in all, where four times as many bytes as fill the tree have less:
+/// nodes of many GPUs.
+constexpr double kSlowSteady = 5e6;
 /// Of a part of the bytes: its transfers, at most, over as large a share of all transfers. With
 /// more its chunks would be smaller than those of all bytes.
 constexpr double kSameChunks = 1.05;
@@ -201,8 +204,14 @@ SampleNetwork Samples::limited_tree(std::uint32_t nodes, SampleNetwork network,
 Further Samples::by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,
                          const Choice& choice) const {
   const std::int64_t parts = bytes.count() / from.count();
-  const std::int64_t steady_parts = std::min(parts_of(sample, op, bytes, path, choice, kSteady),
-                                             std::max(parts / 4, std::int64_t{1}));
+  const std::int64_t four_times = std::max(parts / 4, std::int64_t{1});
+  std::int64_t steady_parts =
+      std::min(parts_of(sample, op, bytes, path, choice, kSteady), four_times);
+  const Schedule schedule = always(choice, sample.schedules.at(path));
+  const Bytes steady{bytes.count() / steady_parts};
+  if (plan_size(sample.devices, schedule, op, steady).transfers > kSlowSteady) {
+    steady_parts = four_times;
+  }
   const Bytes enough{bytes.count() / steady_parts};
   // Launches of LL behind each other take turns up to 2 % apart, so that one shows too little.
   const bool shows_in_one_launch = choice.protocol != "LL";
@@ -222,7 +231,7 @@ StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choi
   const Sample& all = sample_of(nodes, nodes, path, {});
   const Bytes part{bytes.count() / parts_of(all, op, bytes, path, choice, kFilling)};
   const Further further = by_byte(all, op, bytes, part, path, choice);
-  if (further.more.bytes == bytes) return {};  // nothing to gain
+  if (bytes < part * 4) return {};  // nothing to gain
   return {.first = SampleRun{&all, part},
           .further = {further},
           .sent = bytes.as_double() / part.as_double()};
