@@ -49,7 +49,7 @@ bool may_be_sampled(Op op, const Machine& cluster) {
   const std::size_t gpus = std::size_t{nodes} * cluster.fabric().count(DeviceKind::kGpu);
   const bool runs_whole =
       is_chain(op)
-          ? nodes <= Sample::kOfChainedLaunches
+          ? nodes <= nodes_of_chained_launches(cluster.fabric().count(DeviceKind::kGpu))
           : gpus <= Sample::kMostWholeGpus &&
                 nodes <= (cluster.has_one_switch() ? 2 * Sample::kOfRings : Sample::kMostWhole);
   return !runs_whole && !cluster.has_emulated_nics();
@@ -120,7 +120,10 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (nodes > 1 && !is_point_to_point(op)) choice = schedules_.at(path).choose(op, bytes);
   const bool has_trees = choice && is_tree(*choice);
   if (has_trees && nodes <= Sample::kMostWhole) return of_filled_trees(op, bytes, path, *choice);
-  if (!may_be_sampled(op, machine_)) return {};
+  if (!may_be_sampled(op, machine_)) {
+    const bool has_chain = choice && choice->algorithm == Algorithm::kRing && is_chain(op);
+    return has_chain ? of_few_nodes_of_a_chain(op, bytes, path, *choice) : StandIn{};
+  }
   if (has_trees && slow > Sample::kMostUnlike) return of_all_nodes(op, bytes, path, *choice);
   const bool is_ring = choice && choice->algorithm == Algorithm::kRing && !is_chain(op);
   if (is_ring) return of_rings(op, bytes, path, *choice);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -75,6 +76,8 @@ struct Sample {
   static constexpr std::uint32_t kOfChains = 16;     ///< nodes, of a launch alone
   /// Nodes, of one of many: host-staged, launches of a few MiB take less through fewer.
   static constexpr std::uint32_t kOfChainedLaunches = 6;
+  /// Ranks, likewise: of larger nodes fewer, but no less than kOfRings.
+  static constexpr std::uint32_t kMostOfChainedRanks = 288;
   static constexpr std::uint32_t kOfAllToAlls = 2;  ///< nodes
   /// Nodes: a multiple of what a ring repeats itself by, not of a power of two of PAT's.
   static constexpr std::uint32_t kOfPat = 6;
@@ -133,6 +136,13 @@ struct Sample {
 /// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: no NICs
 /// are emulated, since then their hosts share one memory.
 bool may_be_sampled(Op op, const Machine& cluster);
+
+/// Nodes of so many GPUs that stand for all of a chain that is launched again and again: an even
+/// number.
+constexpr std::uint32_t nodes_of_chained_launches(std::size_t gpus) {
+  const auto most = static_cast<std::uint32_t>(Sample::kMostOfChainedRanks / gpus / 2 * 2);
+  return std::clamp(most, Sample::kOfRings, Sample::kOfChainedLaunches);
+}
 
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node
 /// to node by a rule that repeats itself, or all ranks of PAT do alike. Not `all_around`: but for
@@ -269,6 +279,7 @@ class Samples {
   std::uint32_t most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
                                     const Choice& choice) const;
   StandIn of_chains(const Asked& asked, const Choice& choice);
+  StandIn of_few_nodes_of_a_chain(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   StandIn of_pat(const Asked& asked, const Choice& choice);
   StandIn of_sends_to_the_next(const Asked& asked);
   std::optional<Duration> slowest_to_the_next(const Schedule& cluster) const;

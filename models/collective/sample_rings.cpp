@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "models/collective/sample.hpp"
 #include "models/collective/symmetry.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/nccl/execute/protocol.hpp"
 
 namespace weft {
 namespace {
@@ -21,6 +23,32 @@ constexpr double kFewOverSwitches = 2e5;
 /// is.
 Duration near_of(std::uint32_t nodes, Duration mean, Duration slowest) {
   return Duration::from_ns((nodes * mean.as_ns() - 2 * slowest.as_ns()) / (nodes - 2));
+}
+
+/// A chain of many launches of more bytes runs a part of them, of whole chunks. Each further byte
+/// adds what it adds to one launch alone: all ranks pass on what they are sent at the pace of the
+/// slowest, however far the first byte has come.
+void extend_by_byte(StandIn& chain, Op op, MemoryPath path, const Choice& choice) {
+  constexpr double kTransfers = 2.5e4;  // of a part: a second's, with the launches that tell one
+  // Parts of one launch alone: what it begins with is over after some.
+  constexpr std::int64_t kFew = 4;
+  constexpr std::int64_t kMore = 8;
+  const Sample& sample = *chain.first->sample;
+  const Bytes bytes = chain.first->bytes;
+  const Bytes chunk =
+      make_protocol(sample.params, choice.protocol, KernelShape::kChain, sample.stands_for).chunk;
+  const Bytes loop = chunk * choice.channels;
+  const Schedule schedule = always(choice, sample.schedules.at(path));
+  const double of_loop = plan_size(sample.devices, schedule, op, loop).transfers;
+  const Bytes part = loop * static_cast<std::int64_t>(std::ceil(kTransfers / of_loop));
+  if (bytes < part * kFew) return;
+  chain.first->bytes = part;
+  chain.sent = bytes.as_double() / part.as_double();
+  chain.further.push_back({.by = "byte",
+                           .more = {&sample, part * kMore, true},
+                           .less = {&sample, part * kFew, true},
+                           .between = part.as_double() * (kMore - kFew),
+                           .steps = bytes.as_double() - part.as_double()});
 }
 
 }  // namespace
@@ -232,11 +260,13 @@ StandIn Samples::of_chains(const Asked& asked, const Choice& choice) {
   if (Launches(machine_.devices().params()).kind != Launches::Kind::kSingle) {
     std::optional<SampleNetwork> network = rings->network;
     if (network) network->near = network->far;  // not how long the way is counts, its slowest hop
-    std::uint32_t here = Sample::kOfChainedLaunches + odd;
+    std::uint32_t here = nodes_of_chained_launches(machine_.fabric().count(DeviceKind::kGpu)) + odd;
     while (!places_in_chain(here, unlike, nodes)) here += 2;
     const Sample* const sample = here < nodes ? sample_of_chain(here, network) : nullptr;
     if (sample == nullptr) return {};
-    return {.first = SampleRun{sample, bytes}, .is_chain = true, .between = rings->between};
+    StandIn out{.first = SampleRun{sample, bytes}, .is_chain = true, .between = rings->between};
+    if (!rings->between) extend_by_byte(out, op, path, choice);
+    return out;
   }
   const std::uint32_t many = Sample::kOfChains + odd;
   const std::uint32_t few = Sample::kOfChains / 2 + odd;
@@ -253,6 +283,17 @@ StandIn Samples::of_chains(const Asked& asked, const Choice& choice) {
                        .less = {less, bytes},
                        .between = static_cast<double>(many - few),
                        .steps = static_cast<double>(nodes - many)}}};
+}
+
+/// A chain over so few nodes that they run themselves, behind each other with a part of the bytes.
+StandIn Samples::of_few_nodes_of_a_chain(Op op, Bytes bytes, MemoryPath path,
+                                         const Choice& choice) {
+  if (Launches(machine_.devices().params()).kind == Launches::Kind::kSingle) return {};
+  if (machine_.has_emulated_nics() || !machine_.network_never_blocks()) return {};
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  StandIn out{.first = SampleRun{&sample_of(nodes, nodes, path, {}), bytes}};
+  extend_by_byte(out, op, path, choice);
+  return out.further.empty() ? StandIn{} : out;
 }
 
 }  // namespace weft

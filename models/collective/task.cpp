@@ -323,7 +323,8 @@ PlanRun extend(const StandIn& in, const RowRunner& runner,
   for (const Further& f : in.further) {
     const PlanRun& more = runner.run_of(f.more);
     const PlanRun& less = runner.run_of(f.less);
-    const Duration of_less = f.more.once ? less.outcome.lap : less.outcome.time;
+    const bool is_first_of_less = f.more.once && !f.less.once;
+    const Duration of_less = is_first_of_less ? less.outcome.lap : less.outcome.time;
     const double each_ns = std::max(0.0, (more.outcome.time - of_less).as_ns() / f.between);
     if (f.by == "level") of_level = Duration::from_ns(each_ns);
     if (each_ns > 0) {  // else what it adds does not show in the time

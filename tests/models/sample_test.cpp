@@ -1,8 +1,13 @@
 #include "models/collective/sample.hpp"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "tests/models/machine_under_test.hpp"
+#include "tests/models/prediction.hpp"
 
 namespace weft::test::models_sample {
 namespace {
@@ -19,6 +24,33 @@ TEST(Sample, StandsForManyNodesOrGpus) {
   EXPECT_TRUE(is_sampled("hgx-h100-8nic.yaml", 33));
   EXPECT_FALSE(is_sampled("gb200-nvl72.yaml", 7));  // 504 GPUs
   EXPECT_TRUE(is_sampled("gb200-nvl72.yaml", 8));   // 576
+}
+
+ResultRow row_of_chain(const std::string& op, std::uint32_t nodes, bool folds) {
+  Scenario scenario = scenario_of("genoa-2p-same-switch.yaml", nodes, op, Bytes{20'000'000'001});
+  scenario.memory_paths = {"gdr"};
+  PredictOptions options;
+  options.threads = 1;
+  options.folds = folds;
+  options.set.push_back(parse_setting("nccl.channels=2"));
+  options.set.push_back(parse_setting("nccl.proto=LL128"));
+  return predict(scenario, options, make_catalog()).rows.at(0);
+}
+
+// Of many bytes, no multiple of chunks, a part is launched again and again, and further ones take
+// what they take a launch alone: on the cluster itself, and on few nodes in the place of many.
+TEST(Sample, ChainsWithManyBytesAreExtendedByTheByte) {
+  for (const char* op : {"broadcast", "reduce"}) {
+    const ResultRow whole = row_of_chain(op, 4, false);
+    EXPECT_TRUE(whole.extended.empty());
+    for (const std::uint32_t nodes : {4U, 9U}) {
+      const ResultRow row = row_of_chain(op, nodes, true);
+      ASSERT_EQ(row.extended.size(), nodes > 6 ? 2U : 1U);
+      EXPECT_EQ(row.extended.back().by, "byte");
+      EXPECT_NEAR(row.time_us / whole.time_us, 1, 1e-4) << op << nodes;
+      EXPECT_NEAR(row.nic_gb_per_s / whole.nic_gb_per_s, 1, 1e-4) << op << nodes;
+    }
+  }
 }
 
 }  // namespace
