@@ -376,6 +376,15 @@ std::uint32_t p2p_channel(const Schedule& schedule, std::uint32_t nodes, std::ui
   return channel_of_part(schedule.p2p_channels, channel_base(nodes, gpus, round), part);
 }
 
+std::vector<std::uint32_t> p2p_node_distances(std::uint32_t nodes) {
+  return quadratic_order(nodes);
+}
+
+std::uint32_t p2p_distances_at_once(const Schedule& schedule, std::uint32_t gpus,
+                                    std::uint32_t channels) {
+  return std::max(1U, schedule.p2p_channels * kAtOnce / (gpus * channels));
+}
+
 std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank) {
   const Rounds rounds(nodes, nodes, gpus);
   std::vector<P2pRound> out;

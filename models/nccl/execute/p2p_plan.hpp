@@ -21,6 +21,13 @@ struct P2pRound {
 /// the rank itself. Preconditions: ranks = nodes x gpus, rank < ranks.
 std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank);
 
+/// The distances in nodes of those rounds, in their order, the first of which is 0.
+std::vector<std::uint32_t> p2p_node_distances(std::uint32_t nodes);
+/// How many of these distances are under way at once where each send is split over so many
+/// channels: a channel's block runs eight sends at a time. At least 1.
+std::uint32_t p2p_distances_at_once(const Schedule& schedule, std::uint32_t gpus,
+                                    std::uint32_t channels);
+
 /// The channel of a part of what is sent in a round (NCCL src/include/device.h,
 /// ncclP2pChannelBaseForRound, ncclP2pChannelForPart).
 std::uint32_t p2p_channel(const Schedule& schedule, std::uint32_t nodes, std::uint32_t gpus,
