@@ -111,6 +111,8 @@ void add_extended_notes(RunResult& result, std::optional<std::uint64_t> seed) {
           how += "their fullest as on average over all that a hash may draw (whatever the seed), ";
         }
         if (seed && !on_average) how += fmt::format("as wire.seed={} draws the ways, ", *seed);
+      } else if (e.by == "round") {
+        how += "with what NCCL's rounds of sends find full between leaves of racks, ";
       } else if (e.by == "ring") {
         how += "as rings over even numbers of nodes, ";
       } else if (by.find(e.by) == std::string::npos) {

@@ -20,6 +20,7 @@
 #include "models/collective/notes.hpp"
 #include "models/collective/prepared.hpp"
 #include "models/collective/repeated.hpp"
+#include "models/collective/rounds_use.hpp"
 #include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/settled.hpp"
@@ -87,6 +88,12 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
   if (task.op == Op::kAllToAll && !task.stand_in.first &&
       network.paths == NetworkSpec::Paths::kValiant) {
     return ", or network.paths=minimal, whose routes are few enough to count";
+  }
+  if (task.op == Op::kAllToAll && !task.stand_in.first &&
+      network.inside != NetworkSpec::Inside::kTree) {
+    if (const auto of_rack = nodes_of_a_rack(ready.machine)) {
+      return fmt::format(", or a multiple of {} nodes: two full racks and more", *of_rack);
+    }
   }
   return "";
 }

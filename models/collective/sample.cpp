@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/collective/effort.hpp"
 #include "models/collective/repeated.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/execute/p2p_plan.hpp"
@@ -234,9 +235,19 @@ std::optional<Duration> Samples::slowest_to_the_next(const Schedule& cluster) co
   return out;
 }
 
+/// None where routes are missing or too many, or a hash draws them.
+std::shared_ptr<const RoundsUse> Samples::rounds(MemoryPath path) {
+  const auto [at, is_new] = rounds_.try_emplace(path);
+  if (is_new && machine_.routing().spread()) {
+    if (auto use = RoundsUse::of_all_to_all(machine_, schedules_.at(path), stop_)) {
+      at->second = std::make_shared<const RoundsUse>(std::move(*use));
+    }
+  }
+  return at->second;
+}
+
 /// Two nodes stand for all, over several switches on a leaf each: so many rounds are under way at a
-/// time that what crosses a link does so evenly. Racks whose leaves are joined side by side carry
-/// all that stays in a rack in few rounds.
+/// time that what crosses a link does so evenly.
 StandIn Samples::of_all_to_all(const Asked& asked) {
   const auto& [op, bytes, path, unlike] = asked;
   Alike alike{.sampled = Sample::kOfAllToAlls,
@@ -244,22 +255,21 @@ StandIn Samples::of_all_to_all(const Asked& asked) {
               .sent = [](std::uint32_t n) { return n - 1.0; },
               .network = {}};
   if (machine_.has_one_switch()) return of_nodes_alike(asked, alike);
-  if (machine_.fabric().spec().network.inside != NetworkSpec::Inside::kTree) return {};
-  const P2pShares shares = p2p_shares(schedules_.at(path));
+  const Schedule& schedule = schedules_.at(path);
+  const P2pShares shares = p2p_shares(schedule);
   const std::optional<Duration> farthest = farthest_nics(
       machine_, [&](std::size_t from, std::size_t to) { return shares[from][to] != 0; });
   if (!farthest) return {};
   alike.network = SampleNetwork{*farthest, *farthest};
+  const auto channels = [&] {
+    const auto all = Communicator::of_all(machine_.fabric());
+    const Bytes to_peer{pieces(bytes, Bytes{all.ranks()})};
+    return p2p_split(machine_.devices(), all, schedule, to_peer, true).channels;
+  };
   if (!machine_.network_never_blocks()) {
-    const Schedule& schedule = schedules_.at(path);
-    std::uint32_t channels = 1;
-    if (!machine_.routing().spread()) {
-      const auto all = Communicator::of_all(machine_.fabric());
-      const Bytes to_peer{pieces(bytes, Bytes{all.ranks()})};
-      channels = p2p_split(machine_.devices(), all, schedule, to_peer, true).channels;
-    }
-    const Limits& known = limits(Op::kAllToAll, path, Algorithm::kPointToPoint, channels, [&] {
-      return use_of_all_to_all(machine_, schedule, channels, stop_, tell_);
+    const std::uint32_t drawn = machine_.routing().spread() ? 1 : channels();
+    const Limits& known = limits(Op::kAllToAll, path, Algorithm::kPointToPoint, drawn, [&] {
+      return use_of_all_to_all(machine_, schedule, drawn, stop_, tell_);
     });
     if (!known.has_routes) return {};
     alike.mean_of_draws = known.mean_of_draws;
@@ -268,7 +278,36 @@ StandIn Samples::of_all_to_all(const Asked& asked) {
       alike.between = known.limit->cause;
     }
   }
+  if (machine_.fabric().spec().network.inside != NetworkSpec::Inside::kTree) {
+    return of_all_to_all_in_racks(asked, std::move(alike), channels());
+  }
   return of_nodes_alike(asked, alike);
+}
+
+/// Racks whose leaves are joined side by side carry what stays in them in few rounds. The longer of
+/// two tells: a sample whose network is never full, with what rounds that fill links add to it; and
+/// one whose leaves pass no more than they would if what crosses links did so evenly. What can run
+/// whole does: how far off they are is known for two full racks and more.
+StandIn Samples::of_all_to_all_in_racks(const Asked& asked, Alike alike, std::uint32_t channels) {
+  const auto& [op, bytes, path, unlike] = asked;
+  const Schedule& schedule = schedules_.at(path);
+  const PlanSize size = plan_size(machine_.devices(), schedule, op, bytes);
+  constexpr double kLaunches = 3;  // one alone, and two behind each other
+  if (size.connections <= kMostConnections && size.transfers * kLaunches <= kMostTransfers)
+    return {};
+  const std::shared_ptr<const RoundsUse> use = rounds(path);
+  if (!use) return {};
+  const Fabric& fabric = machine_.fabric();
+  const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
+  const Bytes each{pieces(bytes, Bytes{std::int64_t{gpus} * fabric.nodes()})};
+  Alike never_full = alike;
+  never_full.network->between_gb_per_s = 0;
+  never_full.between = {};
+  StandIn out = of_nodes_alike(asked, never_full);
+  if (!out.first) return {};
+  out.rounds = StandIn::Rounds{use, each, p2p_distances_at_once(schedule, gpus, channels)};
+  if (alike.between) out.add(of_nodes_alike(asked, alike));
+  return out;
 }
 
 /// Nodes whose all-to-all is run round by round: fewer, the more GPUs share a NIC.

@@ -259,8 +259,8 @@ class Spent {
       at->second.first += times * share.as_ns();
     }
   }
-  void add(const std::string& kind, Duration time) {
-    by_kind_.try_emplace(kind, 0.0, "").first->second.first += time.as_ns();
+  void add(const Cause& cause, Duration time) {
+    by_kind_.try_emplace(cause.kind, 0.0, cause.where).first->second.first += time.as_ns();
   }
   /// As those of a run that took `time`, each with the place that was met first. What comes to less
   /// than nothing is left out.
@@ -348,11 +348,23 @@ PlanRun extend(const StandIn& in, const RowRunner& runner,
   for (const Nearer& n : in.nearer) {
     const Duration each = std::min(n.by * 2, of_level);
     time = time - each * n.levels;
-    spent.add("wire and switch latency", each * n.levels * -1);
+    spent.add({"wire and switch latency", ""}, each * n.levels * -1);
     extended.push_back({.by = "nearer level",
                         .from = {in.first->sample->fabric.nodes()},
                         .steps = n.levels,
                         .each_us = -each.as_us()});
+  }
+  if (in.rounds) {
+    const auto& [use, each, at_once] = *in.rounds;
+    const RoundsUse::Taken taken = use->takes(each, at_once, time);
+    const Duration more = taken.time - time;
+    if (taken.full) spent.add(*taken.full, more);
+    time = taken.time;
+    const auto distances = static_cast<std::int64_t>(use->distances());
+    extended.push_back({.by = "round",
+                        .from = {},
+                        .steps = distances,
+                        .each_us = more.as_us() / static_cast<double>(distances)});
   }
   spent.put_into(out, time);
   out.link_times.clear();  // of fewer levels or sends
