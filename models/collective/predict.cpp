@@ -27,6 +27,7 @@
 #include "models/collective/symmetry.hpp"
 #include "models/collective/task.hpp"
 #include "models/collective/unused.hpp"
+#include "models/collective/uplinks_left.hpp"
 #include "models/collective/verdict.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
@@ -296,6 +297,7 @@ void run_tasks(const Ready& ready, const std::vector<RowTask>& tasks, std::atomi
 }  // namespace
 
 void refuse_faults(const Machine& machine) {
+  refuse_unlike_places(machine);
   const Fabric& fabric = machine.fabric();
   for (const std::uint32_t node : machine.kinds_of_nodes()) {
     for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {

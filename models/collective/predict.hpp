@@ -82,7 +82,8 @@ NcclVersion scenario_nccl_version(const Scenario& scenario);
 Provenance provenance_of(const Scenario& scenario, const PredictOptions& options,
                          const TopologySpec& spec);
 
-/// Without packets nothing is lost: throws InputError where a NIC's fault was asked for.
+/// Without packets nothing is lost: throws InputError where a NIC's fault was asked for, and where
+/// refuse_unlike_places() does.
 void refuse_faults(const Machine& machine);
 /// Predicts every size of a scenario over every memory path it asks for. The same scenario, options
 /// and files give the same result. Throws InputError, TooLarge where it would take too long,

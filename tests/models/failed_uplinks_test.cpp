@@ -5,12 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/models/prediction.hpp"
 
 namespace weft::test::models_failed_uplinks {
 namespace {
+
+using ::testing::HasSubstr;
 
 ResultRow alltoall_row(const std::string& topology, std::uint32_t nodes, Bytes bytes,
                        const std::vector<std::string>& settings, Fidelity fidelity,
@@ -105,6 +108,59 @@ TEST(FailedUplinks, PacketsGoAroundThoseOfSpines) {
       EXPECT_GT(packets, 1.1 * healthy) << routing << ' ' << failed;
     }
   }
+}
+
+/// What it is refused with.
+template <class Ask>
+std::string refusal(Ask ask) {
+  try {
+    ask();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "answered";
+}
+
+// Of two pods' spines the other one has an uplink left: of five uplinks of each pod two meet.
+TEST(FailedUplinks, OfUnlikePlacesNeedRoutesOfTheirOwn) {
+  const Bytes bytes = Bytes::mib(4);
+  const auto asked = [&](const char* failed, Fidelity fidelity, const char* routing) {
+    return refusal([&] { time_between_pods(failed, bytes, fidelity, routing); });
+  };
+  EXPECT_THAT(asked("spine1:3+spine2:3", Fidelity::kFluid, "spread"),
+              HasSubstr("failed_uplinks: the pods of spine0 and spine2 send each other at most 100 "
+                        "GB/s, as a core joins spines of one place in their pods, where shared "
+                        "rates with spread routing have 200; take wire.routing=ecmp or --fidelity "
+                        "packet"));
+  EXPECT_EQ(asked("spine1:2+spine2:2", Fidelity::kFluid, "spread"), "answered") << "4 of 4 NICs";
+  const double expected_us = 4 * static_cast<double>(bytes.count()) / 2 / 2 / 50e3;
+  for (const auto& [fidelity, routing] :
+       {std::pair{Fidelity::kPacket, "spread"}, {Fidelity::kFluid, "ecmp"}}) {
+    EXPECT_GT(time_between_pods("spine1:3+spine2:3", bytes, fidelity, routing), expected_us);
+  }
+}
+
+// Two pods of two leaves with a node of 4 NICs each, and 8 spines: leaves that have lost the links
+// to the last 4 spines reach the 4 uplinks of the others, for 8 NICs.
+TEST(FailedUplinks, OfSpinesThatLeavesStillReachSetThePace) {
+  const auto time = [](const std::string& failed, Fidelity fidelity) {
+    return alltoall_row(
+               "hgx-h100-8nic.yaml", 4, Bytes::mib(1),
+               {"gpu.count=4", "nic.count=4", "network.kind=fat-tree", "network.ports=16",
+                "network.leaf_down=4", "network.leaf_up=8", "network.spines=8",
+                "network.spine_down=2", "network.spine_up=4", "network.failed_uplinks=" + failed},
+               fidelity)
+        .time_us;
+  };
+  const std::string spines = "spine0:3+spine1:3+spine2:3+spine3:3";
+  EXPECT_THAT(refusal([&] { time("leaf0:4+leaf1:4+" + spines, Fidelity::kFluid); }),
+              HasSubstr("the pod of spine0 and others send each other at most 200 GB/s"));
+  const double healthy = time("none", Fidelity::kFluid);
+  for (const std::string& enough : {spines, "leaf0:4+" + spines, std::string("leaf0:4+leaf1:4")}) {
+    EXPECT_NEAR(time(enough, Fidelity::kFluid), healthy, 1e-6 * healthy) << enough;
+  }
+  EXPECT_GT(time("leaf0:4+leaf1:4+" + spines, Fidelity::kPacket),
+            1.05 * time(spines, Fidelity::kPacket));
 }
 
 // Three pods of two leaves with two nodes each, and eight uplinks from the spines of each.
