@@ -80,7 +80,7 @@ constexpr std::array kCounts{
 struct OtherRule {
   std::string_view key;
   bool (*given)(const NetworkSpec&);
-  void (*forget)(NetworkSpec&);
+  void (*forget)(NetworkSpec&);  ///< null: a network of another kind is refused
   bool (*belongs)(const NetworkSpec&);
   std::string_view to;
 };
@@ -98,16 +98,14 @@ constexpr std::array kOthers{
               [](NetworkSpec& spec) { spec.paths = NetworkSpec::Paths::kMinimal; }, is_dragonfly,
               kGroups},
     OtherRule{"failed_uplinks",
-              [](const NetworkSpec& spec) { return !spec.failed_uplinks.empty(); },
-              [](NetworkSpec& spec) { spec.failed_uplinks.clear(); },
+              [](const NetworkSpec& spec) { return !spec.failed_uplinks.empty(); }, nullptr,
               [](const NetworkSpec& spec) { return is_clos(spec) && has_spines(spec); },
               "leaf-spine, rail-optimised and fat-tree networks with spines"},
     OtherRule{"failed_uplinks of spines",
               [](const NetworkSpec& spec) {
                 return std::ranges::any_of(spec.failed_uplinks, is_above_leaves);
               },
-              [](NetworkSpec& spec) { std::erase_if(spec.failed_uplinks, is_above_leaves); },
-              has_pods, kPods},
+              nullptr, has_pods, kPods},
     OtherRule{"dims", [](const NetworkSpec& spec) { return !spec.dims.empty(); },
               [](NetworkSpec& spec) { spec.dims.clear(); },
               [](const NetworkSpec& spec) { return spec.kind == Kind::kTorus; }, "torus networks"}};
@@ -144,7 +142,7 @@ void check_spec(const NetworkSpec& spec) {
 
 void forget_what_does_not_belong(NetworkSpec& spec) {
   for (const OtherRule& rule : kOthers) {
-    if (!rule.belongs(spec)) rule.forget(spec);
+    if (rule.forget != nullptr && !rule.belongs(spec)) rule.forget(spec);
   }
   for (const CountRule& rule : kCounts) {
     if (!rule.belongs(spec)) (spec.*rule.count).reset();

@@ -96,7 +96,8 @@ class NetworkShape {
 std::unique_ptr<NetworkShape> make_network(const NetworkSpec& spec, std::uint32_t nodes,
                                            std::uint32_t nics_per_node);
 
-/// Forgets what this kind of network cannot be told, such as the cores of a torus.
+/// Forgets what this kind of network cannot be told, such as the cores of a torus. Not links that
+/// are down: make_network refuses those, so that no network with failures is taken as healthy.
 void forget_what_does_not_belong(NetworkSpec& spec);
 
 /// Whether a network of this kind has switches of that tier: "leaf", "spine", "core".
