@@ -103,7 +103,7 @@ class Prices(CapacityTest):
         self.refused(["sweep", FAST, *asked, "--set", "failed.nodes=9"],
                      "failed.nodes: '9' is not a whole number from 0 to 8, all that there are, or a share of them such as 2 %")
 
-    def test_uplinks_of_spines_fail_one_after_the_other(self):
+    def test_uplinks_of_spines_are_an_axis(self):
         # Pods of a leaf and 4 nodes; of 16 links to cores for 32 NICs 8 and 4 are left.
         (self.here / FAST).write_text(FAST_TEXT.replace("1 MiB", "64 MiB"))
         run = weft("sweep", FAST, "--set", "nodes=8", "--set", "network.kind=fat-tree", "--set", "network.ports=64",
@@ -116,6 +116,23 @@ class Prices(CapacityTest):
         self.assertGreater(times[1], times[0] * 1.2)
         self.assertGreater(times[2], times[1] * 1.5)
         self.assertIn("8 of the 8 uplinks of spine2; one has to be left", rows[3]["not_run"])
+
+    def test_uplinks_that_a_network_lacks_are_a_reason_in_the_row(self):
+        # Whatever is set first: no row of a network with failures is that of a healthy one.
+        failed = ("--set", "network.failed_uplinks=spine0:1,leaf0:1")
+        kinds = ("--set", "network.kind=fat-tree,leaf-spine,one-switch")
+        for axes in ((*failed, *kinds), (*kinds, *failed)):
+            run = weft("sweep", FAST, "--set", "nodes=8", "--set", "network.ports=64", *axes, cwd=self.here)
+            self.assertEqual(run.returncode, 2)
+            rows = rows_of(run.stdout.decode())
+            self.assertEqual(len(rows), 6)
+            for row in rows:
+                kind, down = row["network.kind"], row["network.failed_uplinks"]
+                reason = ("belongs to leaf-spine, rail-optimised and fat-tree" if kind == "one-switch"
+                          else "belongs to networks of three tiers" if (kind, down) == ("leaf-spine", "spine0:1")
+                          else "")
+                self.assertIn(reason, row["not_run"])
+                self.assertEqual(bool(row["not_run"]), bool(reason), row)
 
     def test_what_failed_is_of_the_scenarios_nodes_and_of_all_axes(self):
         # The topology has 2 nodes, the scenario 4.
