@@ -113,16 +113,28 @@ std::map<std::uint32_t, std::string> fillings_of_leaves(const Fabric& fabric) {
   return out;
 }
 
-/// Whether of all switches of a tier as many uplinks are down.
-bool lack_as_many(const Fabric& fabric, std::uint32_t tier) {
-  std::set<std::uint32_t> counts;
-  std::uint32_t switches = 0;
-  for (const auto& [at, links] : fabric.spec().network.failed_uplinks) {
-    if (at.tier != tier) continue;
-    counts.insert(links);
-    ++switches;
+/// The switches that have another number of uplinks down than others of their tier have. Where the
+/// load is spread, what counts is how many of a group are, such as of a pod's spines.
+std::vector<std::string> unlike_switches(const Machine& machine) {
+  const FailedUplinks& failed = machine.fabric().spec().network.failed_uplinks;
+  const std::vector<NetworkTier>& tiers = machine.fabric().network_tiers();
+  std::vector<std::map<std::uint32_t, std::uint32_t>> of_groups(tiers.size());  // by tier
+  const auto group_of = [&](const UplinkedSwitch& at) {
+    return machine.network_spreads() ? at.number / tiers[at.tier].group_size : at.number;
+  };
+  for (const auto& [at, links] : failed) of_groups[at.tier][group_of(at)] += links;
+  std::vector<bool> are_alike;
+  for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
+    std::set<std::uint32_t> counts;
+    for (const auto& [group, links] : of_groups[tier]) counts.insert(links);
+    const std::size_t all = machine.network_spreads() ? tiers[tier].groups : tiers[tier].switches();
+    are_alike.push_back(counts.size() == 1 && of_groups[tier].size() == all);
   }
-  return counts.size() == 1 && switches == fabric.network_tiers()[tier].switches();
+  std::vector<std::string> out;
+  for (const auto& [at, links] : failed) {
+    if (!are_alike[at.tier]) out.push_back(fmt::format("{} of {}", links, at.name()));
+  }
+  return out;
 }
 
 /// What of their places on the network tells nodes apart.
@@ -136,10 +148,7 @@ Clauses of_places(const Machine& machine) {
                               fillings.rbegin()->second, fillings.rbegin()->first,
                               fillings.begin()->second, fillings.begin()->first));
   }
-  std::vector<std::string> unlike;
-  for (const auto& [at, links] : fabric.spec().network.failed_uplinks) {
-    if (!lack_as_many(fabric, at.tier)) unlike.push_back(fmt::format("{} of {}", links, at.name()));
-  }
+  const std::vector<std::string> unlike = unlike_switches(machine);
   if (!unlike.empty()) out.push_back("uplinks are down: " + some_of(unlike));
   return out;
 }

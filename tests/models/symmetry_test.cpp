@@ -86,6 +86,11 @@ TEST(Symmetry, PlacesOnTheNetworkAreNamed) {
   EXPECT_THAT(with_failed("leaf0:2+leaf1:2+spine5:1"),
               ElementsAre("uplinks are down: 1 of spine5"));
   EXPECT_THAT(with_failed("leaf0:2+leaf1:2"), ElementsAre(HasSubstr("network.placement")));
+  // Of each pod two: what its spines carry together.
+  EXPECT_THAT(with_failed("spine0:1+spine1:1+spine34:1+spine35:1"),
+              ElementsAre(HasSubstr("network.placement")));
+  EXPECT_THAT(with_failed("spine0:1+spine1:1+spine34:1"),
+              ElementsAre(HasSubstr("uplinks are down: 1 of spine0")));
 }
 
 /// Of one GPU and one NIC a node, what a prediction of an all-reduce says of its symmetry.
