@@ -11,6 +11,7 @@
 
 #include "models/collective/notes.hpp"
 #include "models/collective/spares.hpp"
+#include "models/collective/uplinks_left.hpp"
 #include "models/gpu/copy_engine.hpp"
 #include "models/host/iommu.hpp"
 #include "models/machine/by_node.hpp"
@@ -222,7 +223,28 @@ std::string why_spare_is_unused(const std::string& setting,
     return said != nullptr && !says_none(*said);
   };
   if (has_failed(failed) || (failed == "failed.nodes" && has_failed("failed.nics"))) return "";
+  if (failed == "failed.uplinks" && !run.machine.fabric().spec().network.failed_uplinks.empty()) {
+    return fmt::format(
+        "on network.failed_uplinks, which they do not make good, nor on failed.uplinks {}",
+        kSparesAreIdle);
+  }
   return std::string(kSparesAreIdle);
+}
+
+/// Of links that are down: "of spine5, whose uplinks no message takes".
+std::string why_failure_is_unused(const ScenarioSetting& setting, const RunFacts& run) {
+  if (setting.key != "network.failed_uplinks") return "";
+  std::vector<std::string> idle = idle_failed_uplinks(run.machine);
+  std::erase_if(idle, [&](const std::string& name) {  // those of failed.uplinks
+    return ("+" + setting.value).find("+" + name + ":") == std::string::npos;
+  });
+  if (idle.empty()) return "";
+  constexpr std::size_t kShown = 4;
+  const std::size_t shown = std::min(idle.size(), kShown);
+  const std::string more =
+      shown == idle.size() ? "" : fmt::format(" and {} more", idle.size() - shown);
+  idle.resize(shown);
+  return fmt::format("of {}{}, whose uplinks no message takes", fmt::join(idle, ", "), more);
 }
 
 std::string why_unused(const std::string& setting, const RunFacts& run) {
@@ -316,6 +338,7 @@ void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFac
   std::vector<std::pair<std::string, std::vector<std::string>>> keys;  // by reason, as they come
   for (const ScenarioSetting& s : settings) {
     std::string why = why_spare_is_unused(s.key, settings, run);
+    if (why.empty()) why = why_failure_is_unused(s, run);
     if (why.empty()) why = why_unused(s.key, run);
     if (why.empty()) continue;
     auto at = std::find_if(keys.begin(), keys.end(),

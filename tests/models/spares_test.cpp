@@ -138,6 +138,34 @@ TEST(Spares, WhatHasNoEffectIsSaid) {
   EXPECT_THAT(notes_of(4, {"spare.nics=3", "failed.nodes=3"}), Contains(idle));
   EXPECT_THAT(notes_of(4, {"failed.uplinks=50 %", "network.kind=leaf-spine", "network.ports=64"}),
               Contains("no effect without leaves that have links to spines: failed.uplinks"));
+  EXPECT_THAT(notes_of(8, {"spare.uplinks=1", "network.failed_uplinks=leaf0:1",
+                           "network.kind=leaf-spine", "network.ports=64"}),
+              Contains("no effect on network.failed_uplinks, which they do not make good, nor on "
+                       "failed.uplinks where none has failed, but on costs (weft sweep --prices): "
+                       "spare.uplinks"));
+}
+
+// 4 nodes of 8 NICs fill a leaf; pods are of 32 leaves, or of two.
+TEST(Spares, FailedUplinksThatNoMessageTakesAreSaid) {
+  const auto notes = [](std::uint32_t nodes, const std::string& failed, const std::string& pods) {
+    return notes_of(nodes,
+                    {"network.kind=fat-tree", "network.ports=64", "network.spine_down=" + pods,
+                     "network.spine_up=2", "network.failed_uplinks=" + failed});
+  };
+  const auto idle = [](const std::string& names) {
+    return Contains("no effect of " + names +
+                    ", whose uplinks no message takes: network.failed_uplinks");
+  };
+  const auto idles = Contains(HasSubstr("whose uplinks no message takes"));
+  EXPECT_THAT(notes(4, "leaf0:1", "32"), idle("leaf0"));
+  EXPECT_THAT(notes(8, "leaf0:1", "32"), Not(idles));
+  EXPECT_THAT(notes(8, "leaf0:1+spine5:1", "32"), idle("spine5"));
+  EXPECT_THAT(notes(8, "spine0:1+spine1:1+spine2:1+spine3:1+spine4:1+spine5:1", "32"),
+              idle("spine0, spine1, spine2, spine3 and 2 more"));
+  EXPECT_THAT(notes(12, "spine5:1", "2"), Not(idles));
+  EXPECT_THAT(notes_of(8, {"network.kind=leaf-spine", "network.ports=64", "network.groups=3",
+                           "network.failed_uplinks=leaf1:1+leaf2:1"}),
+              idle("leaf2"));
 }
 
 TEST(Spares, AreOfWholeClusters) {
