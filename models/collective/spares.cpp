@@ -27,10 +27,11 @@ constexpr std::array kKeys{
         "failed.nics",
         "NICs that have failed, each on a node of its own; one that no spare makes good takes "
         "its node out of service"},
-    SparesKey{"failed.uplinks",
-              "links from leaves to spines that have failed; those that no spare makes good are "
-              "missing of one leaf after the other, as network.failed_uplinks has it, which takes "
-              "spines' links to cores, too"},
+    SparesKey{
+        "failed.uplinks",
+        "links from leaves to spines that have failed; those that no spare makes good are "
+        "missing of one leaf after the other, as network.failed_uplinks has it; spines' links "
+        "to cores: network.failed_uplinks alone"},
     SparesKey{"spare.nodes",
               "nodes that lie ready: they count in the price, with a network that "
               "holds them, and take the place of failed ones"},
