@@ -178,5 +178,22 @@ TEST(FailedUplinks, OfSpinesFoldAsTheyRun) {
   EXPECT_NEAR(time("spine0:2+spine2:3+spine3:2", false), folded, 1e-6 * folded);
 }
 
+// 40 nodes of two NICs, of which few run, on the links that limit all of them. Leaves of 8 NICs,
+// pods of two leaves and two spines with 8 uplinks each; whole runs (--unfolded), 10 s each, take
+// 498.8 and 899.0 us.
+TEST(FailedUplinks, OfSpinesHoldUpSamplesAsTheyHoldUpAll) {
+  for (const auto& [failed, whole_us] :
+       {std::pair{"spine0:4+spine1:4", 498.8}, {"spine0:6+spine1:6", 899.0}}) {
+    const ResultRow row =
+        alltoall_row("genoa-2p-same-switch.yaml", 40, Bytes::mib(16),
+                     {"network.kind=fat-tree", "network.ports=32", "network.leaf_down=8",
+                      "network.leaf_up=8", "network.spines=2", "network.spine_down=8",
+                      "network.spine_up=8", std::string("network.failed_uplinks=") + failed},
+                     Fidelity::kFluid);
+    EXPECT_NEAR(row.time_us, whole_us, 0.02 * whole_us) << failed;
+    EXPECT_GT(row.extended_from_nodes(), 0U) << failed;
+  }
+}
+
 }  // namespace
 }  // namespace weft::test::models_failed_uplinks
