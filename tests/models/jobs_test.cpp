@@ -208,6 +208,17 @@ TEST(Jobs, AreSeparateInPodsThatOneOfThemLeaves) {
   EXPECT_TRUE(separate(one_leaf, {{4, 5, 6, 7, 8, 9, 10, 11}, {0, 1, 2, 3}}));
 }
 
+// A leaf a rail for two nodes each, pods of four.
+TEST(Jobs, AreSeparateInPodsOfRails) {
+  const std::vector<std::string> rails{
+      "network.kind=rail-optimised", "network.tiers=3",   "network.ports=32",
+      "network.leaf_down=2",         "network.leaf_up=8", "network.spine_down=16"};
+  EXPECT_TRUE(separate(rails, {{0, 1}, {2, 3}}));
+  EXPECT_TRUE(separate(rails, {{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}}));
+  EXPECT_FALSE(separate(rails, {{0, 2}, {1, 3}}));  // share leaves
+  EXPECT_FALSE(separate(rails, {{0, 1, 4, 5}, {2, 3, 6, 7}})) << "both leave the same pods";
+}
+
 /// Jobs on leaves of their own, of 4 nodes each.
 Scenario apart(const std::string& more) {
   return parse_scenario(fmt::format(R"(scenario: apart
