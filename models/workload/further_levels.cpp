@@ -44,11 +44,10 @@ bool stay_in_nodes(const StepSpec& step, const Fabric& fabric) {
 }
 
 /// Whether what replicas send among their own nodes is held up between switches as in the cluster:
-/// their stages where load is spread, nothing where a hash draws routes.
+/// nothing of other groups than stages (step_limits), nor where a hash draws routes.
 bool holds_up_alike(const Replicas& few, const StepSpec& step, const Machine& cluster) {
   if (stay_in_nodes(step, cluster.fabric())) return true;
   if (!cluster.network_spreads()) return false;
-  if (step.degree(Parallel::kPipeline) == 1) return true;
   const std::optional<StepLimits> here = step_limits(few.machine(), few.step());
   const std::optional<StepLimits> there = step_limits(cluster, step);
   return here && there && hold_up_stages_alike(*here, *there);

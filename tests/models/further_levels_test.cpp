@@ -113,12 +113,12 @@ class FurtherLevelsTest : public ::testing::Test {
       }
     }
   }
-  std::unique_ptr<FurtherLevels> levels_of(std::uint32_t nodes,
-                                           MemoryPath path = MemoryPath::kGdr) const {
-    const Scenario scenario = scenario_of(step_of(Bytes::mib(4), Duration::us(200)), nodes);
+  /// Whether they answer for the step.
+  bool are_of(const StepSpec& step, std::uint32_t nodes, MemoryPath path = MemoryPath::kGdr) const {
+    const Scenario scenario = scenario_of(step, nodes);
     ScenarioMachine on(scenario, read_topology(scenario.topology, catalog_), options_, catalog_);
     return FurtherLevels::of(scenario.step->on(on.gpus()), on.machine(), on.parts(), on.decisions(),
-                             path);
+                             path) != nullptr;
   }
 
   std::string topology_{"topologies/hgx-h100-8nic.yaml"};
@@ -281,18 +281,24 @@ TEST_F(FurtherLevelsTest, AreNotOfStagesThatOnlyTheClusterHoldsUp) {
   step.sequence = false;
   step.layers = 2;
   topology_ = "topologies/genoa-2p-same-switch.yaml";
-  options_.check_only = true;
-  gpus_ = 1;
-  const auto levels = [&] {
-    const Scenario scenario = scenario_of(step, 128);
-    ScenarioMachine on(scenario, read_topology(scenario.topology, catalog_), options_, catalog_);
-    return FurtherLevels::of(scenario.step->on(on.gpus()), on.machine(), on.parts(), on.decisions(),
-                             MemoryPath::kGdr);
-  };
   options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
-  EXPECT_TRUE(levels());
+  EXPECT_TRUE(are_of(step, 128));
   options_.set.push_back(parse_setting("network.oversubscription=8"));
-  EXPECT_FALSE(levels());
+  EXPECT_FALSE(are_of(step, 128));
+}
+
+// The two ranks that share a layer are 64 nodes apart, on two leaves; of 16 nodes all are on one.
+TEST_F(FurtherLevelsTest, AreNotOfTensorGroupsThatOnlyTheClusterHoldsUp) {
+  StepSpec step = step_of(Bytes::mib(8), Duration::us(200));
+  step.degrees = {2, 1, 1, 2, 1};
+  step.order = {Parallel::kData, Parallel::kTensor, Parallel::kContext, Parallel::kExpert,
+                Parallel::kPipeline};
+  step.layers = 1;
+  topology_ = "topologies/genoa-2p-same-switch.yaml";
+  options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
+  EXPECT_TRUE(are_of(step, 128));
+  options_.set.push_back(parse_setting("network.oversubscription=8"));
+  EXPECT_FALSE(are_of(step, 128));
 }
 
 TEST_F(FurtherLevelsTest, OfThousandsOfNodesPartsSumToTheStep) {
@@ -322,22 +328,23 @@ TEST_F(FurtherLevelsTest, OfThousandsOfNodesPartsSumToTheStep) {
 }
 
 TEST_F(FurtherLevelsTest, AreOfMoreThan32NodesThatAreAlike) {
-  EXPECT_FALSE(levels_of(24));
-  EXPECT_TRUE(levels_of(64));
-  EXPECT_FALSE(levels_of(64, MemoryPath::kHostStaged));
+  const StepSpec step = step_of(Bytes::mib(4), Duration::us(200));
+  EXPECT_FALSE(are_of(step, 24));
+  EXPECT_TRUE(are_of(step, 64));
+  EXPECT_FALSE(are_of(step, 64, MemoryPath::kHostStaged));
   options_.set = {parse_setting("nic0@3.latency=5 us")};
-  EXPECT_FALSE(levels_of(64));
+  EXPECT_FALSE(are_of(step, 64));
   options_.set = {parse_setting("nic.count=4")};
-  EXPECT_TRUE(levels_of(64));
+  EXPECT_TRUE(are_of(step, 64));
   options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
-  EXPECT_TRUE(levels_of(64));
+  EXPECT_TRUE(are_of(step, 64));
   options_.set.push_back(parse_setting("network.oversubscription=2"));
-  EXPECT_TRUE(levels_of(64));
+  EXPECT_TRUE(are_of(step, 64));
   options_.set.push_back(parse_setting("network.failed_uplinks=leaf9:1"));
-  EXPECT_FALSE(levels_of(64));
+  EXPECT_FALSE(are_of(step, 64));
   options_.set.clear();
   options_.env = {{"NCCL_ALGO", "allreduce:ring"}};
-  EXPECT_FALSE(levels_of(64));
+  EXPECT_FALSE(are_of(step, 64));
 }
 
 }  // namespace
