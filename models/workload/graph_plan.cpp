@@ -216,9 +216,9 @@ class GraphPlanBuilder {
 
   /// What a queue does: for each task it waits until all before it have ended, and does it. Where a
   /// call takes less behind another one than alone, a stream beside the queue waits for other
-  /// queues, tells it at once, and again when such a call may begin: no earlier than a call that
-  /// waited for none would by the time that it takes longer. It holds one call at a time, for less
-  /// than a call takes.
+  /// queues and tells it at once. For each such call another stream, told likewise, tells the queue
+  /// when it may begin: no earlier than a call that waited for none would by the time that it takes
+  /// longer.
   void add_stream(std::uint32_t q) {
     const TaskQueue& queue = out_.queues[q];
     const FlagIndex marker = out_.first_marker + q;
@@ -251,10 +251,7 @@ class GraphPlanBuilder {
         program.compute(lag(compute_cause(graph_->labels[task(q, t).label]), task(q, t).time));
       } else {
         const Exchange& exchange = graph_->exchanges[task(q, t).exchange];
-        if (takes_less_behind(task(q, t))) {
-          ahead->compute(lag(exchange.further_cause, exchange.further_alone - exchange.further));
-          tell();
-        }
+        if (takes_less_behind(task(q, t))) hold(exchange, q, *ahead, program);
         const std::uint32_t rank = communicators_[exchange.group].rank_of(gpu(queue.rank)).value();
         const Call& call = calls_[task(q, t).exchange][rank];
         if (call.blocks > 0) {
@@ -270,6 +267,20 @@ class GraphPlanBuilder {
     }
     plan().programs.push_back(std::move(program));
     if (ahead) plan().programs.push_back(*std::move(ahead));
+  }
+
+  /// A stream that begins when `ready` comes here, and for which the queue's `program` waits.
+  void hold(const Exchange& exchange, std::uint32_t q, Program& ready, Program& program) {
+    Program stream;
+    stream.actor = add_actor({Actor::Kind::kStream, gpu(out_.queues[q].rank), q});
+    const FlagIndex begins = add_flag();
+    const FlagIndex ends = add_flag();
+    ready.signal(begins);
+    stream.wait(begins);
+    stream.compute(lag(exchange.further_cause, exchange.further_alone - exchange.further));
+    stream.signal(ends);
+    program.wait(ends);
+    plan().programs.push_back(std::move(stream));
   }
 
   bool takes_less_behind(const Task& task) const {

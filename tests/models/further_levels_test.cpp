@@ -168,17 +168,19 @@ TEST_F(FurtherLevelsTest, OfCallsBehindEachOtherAddLess) {
 }
 
 // One of which 10 us more than is simulated show behind another call, and 50 us alone, begins 40 us
-// after what it waits for, unless it waits for the call before it as long.
+// after what it waits for, unless it waits for the call before it as long: also for one that takes
+// less than these 40 us.
 TEST_F(FurtherLevelsTest, HoldACallByWhatItWaitedFor) {
   options_.set = {parse_setting("gpu.count=2"), parse_setting("nic.count=2")};
   const Scenario scenario = scenario_of(step_of(Bytes::mib(1), Duration::us(1)), 1);
+  Bytes bytes;
   const auto step_us = [&](Duration behind, Duration alone, double ready_us) {
     TaskGraph graph;
     graph.labels = {"forward"};
     graph.groups = {{"data", {0, 1}}};
     graph.exchanges = {{.group = 0,
                         .op = Op::kAllReduce,
-                        .bytes = Bytes::mib(8),
+                        .bytes = bytes,
                         .further = behind,
                         .further_alone = alone,
                         .further_cause = "further levels of trees"}};
@@ -193,17 +195,20 @@ TEST_F(FurtherLevelsTest, HoldACallByWhatItWaitedFor) {
         catalog_);
     return result.rows.at(0).times.step_s * 1e6;
   };
-  const double simulated_us = step_us({}, {}, 0);
-  const double first_us = step_us(Duration::us(10), Duration::us(50), 0);
-  EXPECT_NEAR(first_us, simulated_us + 50, 1e-6);
-  for (const double ready_us : {1.0, first_us - 15, first_us + 30}) {
-    const double begins_us = std::max(first_us, ready_us + 40);
-    const double idle_us = begins_us - first_us;
-    const double alike_us = idle_us > 0 ? simulated_us + idle_us : ready_us;
-    const double from_there_us = step_us({}, {}, alike_us) - (simulated_us + idle_us);
-    EXPECT_NEAR(step_us(Duration::us(10), Duration::us(50), ready_us),
-                begins_us + from_there_us + 10, 1e-2)
-        << ready_us;
+  for (const Bytes of : {Bytes::mib(8), Bytes::kib(1)}) {
+    bytes = of;
+    const double simulated_us = step_us({}, {}, 0);
+    const double first_us = step_us(Duration::us(10), Duration::us(50), 0);
+    EXPECT_NEAR(first_us, simulated_us + 50, 1e-6);
+    for (const double ready_us : {1.0, first_us - 15, first_us + 30}) {
+      const double begins_us = std::max(first_us, ready_us + 40);
+      const double idle_us = begins_us - first_us;
+      const double alike_us = idle_us > 0 ? simulated_us + idle_us : ready_us;
+      const double from_there_us = step_us({}, {}, alike_us) - (simulated_us + idle_us);
+      EXPECT_NEAR(step_us(Duration::us(10), Duration::us(50), ready_us),
+                  begins_us + from_there_us + 10, 1e-2)
+          << ready_us << ", " << bytes.count();
+    }
   }
 }
 
