@@ -8,6 +8,7 @@
 #include "models/machine/gdr_possible.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/pcie/acs.hpp"
+#include "sim/topology/folded_clos.hpp"
 
 namespace weft {
 namespace {
@@ -186,10 +187,7 @@ bool Machine::network_spreads() const { return has_one_switch() || routing_.spre
 bool Machine::network_never_blocks() const {
   if (has_one_switch()) return true;
   const NetworkSpec& network = fabric_->spec().network;
-  using Kind = NetworkSpec::Kind;
-  const bool is_clos = network.kind == Kind::kLeafSpine || network.kind == Kind::kRailOptimised ||
-                       network.kind == Kind::kFatTree;
-  if (!network_spreads() || !is_clos || network.inside != NetworkSpec::Inside::kTree ||
+  if (!network_spreads() || !is_clos(network) || network.inside != NetworkSpec::Inside::kTree ||
       !network.failed_uplinks.empty()) {
     return false;
   }

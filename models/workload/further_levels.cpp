@@ -8,6 +8,7 @@
 #include "models/workload/graph_run.hpp"
 #include "models/workload/step_limits.hpp"
 #include "models/workload/training.hpp"
+#include "sim/topology/folded_clos.hpp"
 
 namespace weft {
 namespace {
@@ -51,6 +52,20 @@ bool holds_up_alike(const Replicas& few, const StepSpec& step, const Machine& cl
   const std::optional<StepLimits> here = step_limits(few.machine(), few.step());
   const std::optional<StepLimits> there = step_limits(cluster, step);
   return here && there && hold_up_stages_alike(*here, *there);
+}
+
+/// Whether a level beyond those that run on `more` adds as much as they do. Where switches may
+/// block only whole runs say so: of LL and LL128 on a folded Clos none of whose links the trees
+/// fill. Where a hash draws routes none does, and of rings more nodes add less and less.
+bool adds_alike_beyond(const Replicas& few, const Replicas& more, const Machine& cluster,
+                       const Choice& choice) {
+  if (cluster.network_never_blocks()) return true;
+  const NetworkSpec& network = cluster.fabric().spec().network;
+  if (!cluster.network_spreads() || choice.protocol == "Simple") return false;
+  if (!is_clos(network) || network.inside != NetworkSpec::Inside::kTree) return false;
+  StepSpec all = few.step();
+  all.degrees[static_cast<std::size_t>(Parallel::kData)] = few.stand_for();
+  return !hold_up_trees(more.machine(), more.step()) && !hold_up_trees(cluster, all);
 }
 
 /// Of what is told as part of the step.
@@ -142,8 +157,9 @@ bool FurtherLevels::find_calls() {
       return false;
     if (is_exact) continue;
     if (!is_alike(of_more)) return false;
-    // What more nodes add to rings by routes that are drawn gets less from level to level.
-    if (choice.algorithm == Algorithm::kRing && of_more < of_all) return false;
+    if (of_more < of_all &&
+        !adds_alike_beyond(*few_.replicas, *of_more_.replicas, cluster_, choice))
+      return false;
     calls_.try_emplace(call_of(few_.graph, exchange), Nodes{of_few, of_more, of_all});
   }
   return !calls_.empty();

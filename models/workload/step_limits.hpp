@@ -23,7 +23,7 @@ struct StepLimits {
 };
 
 /// nullopt: two leaves have no route, or what is neither of replicas nor of stages crosses nodes.
-/// Precondition: several switches, the load is spread, a NIC of each node has a cable.
+/// Precondition: load is spread, or one leaf joins all NICs; a NIC of each node has a cable.
 std::optional<StepLimits> step_limits(const Machine& machine, const StepSpec& step);
 
 /// Whether the same links are as full, the fullest to 1 %, all on average to 4 %, and the ring as
@@ -31,5 +31,10 @@ std::optional<StepLimits> step_limits(const Machine& machine, const StepSpec& st
 bool hold_up_alike(const StepLimits& a, const StepLimits& b);
 /// Likewise, of what goes to the next stage alone.
 bool hold_up_stages_alike(const StepLimits& a, const StepLimits& b);
+
+/// Whether a link between switches takes longer than those of NICs for what all replicas send over
+/// NCCL's trees, or leaves have no route. Precondition: as of step_limits, and groups of replicas
+/// have as many ranks on each of their nodes (Replicas::filling_nodes).
+bool hold_up_trees(const Machine& machine, const StepSpec& step);
 
 }  // namespace weft

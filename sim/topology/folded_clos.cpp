@@ -218,6 +218,12 @@ std::uint32_t Sizing::fewest_upper(std::uint32_t uplinks, std::uint32_t lower) c
 
 }  // namespace
 
+bool is_clos(const NetworkSpec& spec) {
+  using Kind = NetworkSpec::Kind;
+  return spec.kind == Kind::kLeafSpine || spec.kind == Kind::kRailOptimised ||
+         spec.kind == Kind::kFatTree;
+}
+
 std::uint32_t clos_tiers(const NetworkSpec& spec) {
   if (spec.kind == Kind::kRailOptimised) return spec.tiers.value_or(2);
   return spec.kind == Kind::kFatTree ? 3 : 2;

@@ -9,6 +9,8 @@
 
 namespace weft {
 
+/// Whether its kind is one: leaf-spine, rail-optimised, fat-tree.
+bool is_clos(const NetworkSpec& spec);
 /// Tiers of a network that is a folded Clos: as many as its kind, or what is said of its rails.
 std::uint32_t clos_tiers(const NetworkSpec& spec);
 

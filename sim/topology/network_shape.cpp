@@ -16,10 +16,6 @@ using Inside = NetworkSpec::Inside;
 bool is_dragonfly(const NetworkSpec& spec) {
   return spec.kind == Kind::kDragonfly || spec.kind == Kind::kDragonflyPlus;
 }
-bool is_clos(const NetworkSpec& spec) {
-  return spec.kind == Kind::kLeafSpine || spec.kind == Kind::kRailOptimised ||
-         spec.kind == Kind::kFatTree;
-}
 bool has_spines(const NetworkSpec& spec) {
   return spec.kind == Kind::kDragonflyPlus || (is_clos(spec) && clos_tiers(spec) > 1);
 }

@@ -279,6 +279,39 @@ TEST_F(FurtherLevelsTest, AreOfRoutesThatAHashDraws) {
   EXPECT_THAT(predict(step, 40).notes, Not(Contains(HasSubstr(kSaid))));
 }
 
+// Of 16 nodes up to 128 run; beyond, what a level adds is known where nothing blocks, and of LL128
+// on a folded Clos whose links its trees do not fill, as they do where all nodes' neighbours are on
+// other leaves.
+TEST_F(FurtherLevelsTest, BeyondWhatRunsAreOfNetworksThatAddAlike) {
+  StepSpec step = of_two_gpus(Bytes::mib(8));
+  const auto on = [&](std::vector<const char*> network) {
+    options_.set = {parse_setting("gpu.count=2"), parse_setting("nic.count=2")};
+    for (const char* s : network) options_.set.push_back(parse_setting(s));
+  };
+  for (const std::string proto : {"LL128", "Simple"}) {
+    options_.env["NCCL_PROTO"] = proto;
+    on({"network.kind=leaf-spine", "network.ports=64"});
+    EXPECT_TRUE(are_of(step, 256)) << proto;
+    on({"network.kind=leaf-spine", "network.ports=64", "network.oversubscription=2"});
+    EXPECT_TRUE(are_of(step, 128)) << proto;
+    EXPECT_EQ(are_of(step, 256), proto == "LL128");
+    on({"network.kind=leaf-spine", "network.ports=64", "network.oversubscription=8",
+        "network.placement=round-robin"});
+    EXPECT_TRUE(are_of(step, 128)) << proto;
+    EXPECT_FALSE(are_of(step, 256)) << proto;
+    on({"network.kind=dragonfly", "network.ports=16"});
+    EXPECT_TRUE(are_of(step, 128)) << proto;
+    EXPECT_FALSE(are_of(step, 256)) << proto;
+    on({"network.kind=leaf-spine", "network.ports=64", "network.inside=ring",
+        "network.rack_leaves=4", "network.leaf_down=30", "network.leaf_up=30"});
+    EXPECT_TRUE(are_of(step, 128)) << proto;
+    EXPECT_FALSE(are_of(step, 256)) << proto;
+    on({"network.kind=leaf-spine", "network.ports=64", "wire.kind=roce", "wire.routing=ecmp"});
+    EXPECT_TRUE(are_of(step, 128)) << proto;
+    EXPECT_FALSE(are_of(step, 256)) << proto;
+  }
+}
+
 // Two stages of 16 nodes of one NIC are on one leaf, those of the cluster on different ones.
 TEST_F(FurtherLevelsTest, AreNotOfStagesThatOnlyTheClusterHoldsUp) {
   StepSpec step = step_of(Bytes::mib(1), Duration::us(200));
