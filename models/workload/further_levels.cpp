@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "models/collective/sample.hpp"
 #include "models/workload/graph_run.hpp"
@@ -180,15 +183,25 @@ TaskGraph FurtherLevels::graph_of(const Part& part, const Call& call) {
 }
 
 double FurtherLevels::seconds(const PredictOptions& options) const {
-  const auto largest =
-      std::ranges::max_element(calls_, {}, [](const auto& call) { return call.first.bytes; });
   Replicas& replicas = *of_more_.replicas;
-  const TaskGraph graph = graph_of(of_more_, largest->first);
-  const GraphPlan plan =
-      graph_plan(replicas.devices(), replicas.schedules(decisions_, path_), graph, options.stop);
   const PredictOptions quiet = unheard(options);
-  const PreparedGraph prepared(replicas.machine(), graph, plan, quiet);
-  return prepared.seconds() * static_cast<double>(calls_.size());
+  double most = 0;
+  for (const auto& [call, nodes] : calls_) {
+    const TaskGraph graph = graph_of(of_more_, call);
+    const GraphPlan plan =
+        graph_plan(replicas.devices(), replicas.schedules(decisions_, path_), graph, options.stop);
+    const PreparedGraph prepared(replicas.machine(), graph, plan, quiet);
+    most = std::max(most, prepared.seconds());
+  }
+  return most * static_cast<double>(calls_.size());
+}
+
+std::string FurtherLevels::other_network() const {
+  if (cluster_.network_never_blocks()) return std::string(few_.replicas->other_network());
+  constexpr const char* kSmaller = "on a smaller network of the same kind";
+  if (cluster_.network_spreads()) return kSmaller;
+  const double seed = cluster_.devices().params().number("wire.seed");
+  return fmt::format("{}, routes drawn for these nodes by wire.seed={}", kSmaller, seed);
 }
 
 std::map<FurtherLevels::Runs, FurtherLevels::Takes> FurtherLevels::takes(
@@ -239,7 +252,7 @@ FurtherLevels::Extended FurtherLevels::extended(const PredictOptions& options) c
       };
       const Duration each = each_of(alone);
       exchange.further_alone = alone + each * further;
-      exchange.further = behind + each_of(behind) * further;
+      exchange.further_behind = behind + each_of(behind) * further;
       exchange.further_cause = choice.algorithm == Algorithm::kRing ? "rings over further nodes"
                                                                     : "further levels of trees";
       if (!out.longest.by.empty() && exchange.further_alone <= most) continue;

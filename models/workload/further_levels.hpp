@@ -16,17 +16,19 @@
 namespace weft {
 
 /// A step whose replicas meet on NCCL's trees (Tree, NVLSTree), of more nodes than
-/// Sample::kMostWhole. A tree's nodes are all unlike, so no few
-/// replicas stand for all. But each further level of a tree adds its hops to a call, and nothing
-/// else (see Sample). A step does not grow so, as it is the longest of what overlaps. So the step
-/// runs on few replicas, whose trees have 16 nodes or more, with what NCCL decides for the cluster,
-/// and each call on trees then holds its queue for as long as it takes longer in the cluster,
-/// alone, or behind another one (which hides some of it): on up to eight times as many nodes that
-/// is run, beyond each level adds a third of it.
+/// Sample::kMostWhole. A tree's nodes are all unlike, so no few replicas stand for all. But each
+/// further level of a tree adds its hops to a call, and nothing else (see Sample). A step does not
+/// grow so, as it is the longest of what overlaps. So the step runs on few replicas, whose trees
+/// have 16 nodes or more, with what NCCL decides for the cluster, and each call on trees then holds
+/// its queue for as long as it takes longer in the cluster, alone, or behind another one (which
+/// hides some of it). On up to eight times as many nodes these calls run, alone and two behind each
+/// other; beyond, each level adds a third of what those three add.
 /// Over several switches that never block all messages between nodes take as long as between the
-/// farthest. Where switches may block, or a hash draws routes (ECMP), few and more are on smaller
-/// networks of the same kind; there calls on rings by routes that are drawn are held likewise. An
-/// extension, not exact.
+/// farthest. Where switches may block, few and more nodes are on smaller networks of the same kind,
+/// and beyond more nodes only calls by LL and LL128 are extended, on a folded Clos whose links
+/// trees do not fill: there a level adds its hops alone, too. Where a hash draws routes (ECMP), it
+/// does so anew for few and more nodes; there calls on rings are held likewise, and none is
+/// extended beyond more nodes. An extension, not exact.
 class FurtherLevels {
  public:
   /// nullptr: there are no more nodes or replicas than that, nodes are not alike, uplinks are down,
@@ -40,18 +42,22 @@ class FurtherLevels {
 
   /// Those that run the step.
   Replicas& replicas() const { return *few_.replicas; }
+  /// What of their network is not the cluster's; "": nothing but its size.
+  std::string other_network() const;
+  /// What calls of replicas that are extended run on.
+  std::string_view calls_on() const { return are_rings_drawn() ? "trees or rings" : "trees"; }
   /// Their tasks, as if trees had no further levels.
   const TaskGraph& graph() const { return few_.graph; }
 
   struct Extended {
-    TaskGraph graph;  ///< graph(), with what further levels take (Exchange::further)
+    TaskGraph graph;  ///< graph(), with what further levels take (Exchange)
     /// Of the call to which they add most: from the nodes it ran on, but the cluster's itself.
     ResultRow::Extended longest{};
   };
-  /// About how long extended() takes on one core, in seconds, by its largest call. Throws what
-  /// PreparedGraph does.
+  /// About how long extended() takes on one core, in seconds, by its call of most transfers. Throws
+  /// what PreparedGraph does.
   double seconds(const PredictOptions& options) const;
-  /// Runs each kind of call on trees alone. Throws what PreparedGraph does.
+  /// Runs each kind of call by itself, two behind each other. Throws what PreparedGraph does.
   Extended extended(const PredictOptions& options) const;
 
  private:
@@ -70,7 +76,7 @@ class FurtherLevels {
   /// How it runs (algorithm, protocol, channels), which may differ with the GPUs' places in their
   /// nodes.
   using Runs = std::tuple<Algorithm, std::string_view, std::uint32_t>;
-  /// On trees; how many nodes these have.
+  /// How many nodes a call's groups have.
   struct Nodes {
     std::uint32_t few;
     std::uint32_t more;
@@ -104,7 +110,7 @@ class FurtherLevels {
                               const PredictOptions& options) const;
 
   Part few_;
-  Part of_few_;                       // one stage of it, which calls alone
+  Part of_few_;                       // one stage of it, for calls by themselves
   Part of_more_;                      // likewise, with up to eight times as many replicas
   CommunicatorDecisions& decisions_;  // the cluster's
   MemoryPath path_;

@@ -258,8 +258,8 @@ class GraphPlanBuilder {
           program.signal(call.begin);
           program.wait(call.ended, call.blocks);
         }
-        if (exchange.further > Duration{}) {
-          program.compute(lag(exchange.further_cause, exchange.further));
+        if (exchange.further_behind > Duration{}) {
+          program.compute(lag(exchange.further_cause, exchange.further_behind));
         }
       }
       program.signal(marker);
@@ -277,7 +277,7 @@ class GraphPlanBuilder {
     const FlagIndex ends = add_flag();
     ready.signal(begins);
     stream.wait(begins);
-    stream.compute(lag(exchange.further_cause, exchange.further_alone - exchange.further));
+    stream.compute(lag(exchange.further_cause, exchange.further_alone - exchange.further_behind));
     stream.signal(ends);
     program.wait(ends);
     plan().programs.push_back(std::move(stream));
@@ -286,7 +286,7 @@ class GraphPlanBuilder {
   bool takes_less_behind(const Task& task) const {
     if (task.computes()) return false;
     const Exchange& exchange = graph_->exchanges[task.exchange];
-    return exchange.further_alone > exchange.further;
+    return exchange.further_alone > exchange.further_behind;
   }
 
   LagIndex lag(const std::string& cause, Duration time) {

@@ -133,7 +133,8 @@ void require_ranks(const ScenarioMachine& on, const Scenario& scenario, std::uin
 enum class RunBy : std::uint8_t { kAll, kReplicas, kFurtherLevels, kLoneCalls };
 struct Ran {
   std::vector<std::string> paths;  ///< memory paths
-  std::string_view other_network;  ///< as Replicas::other_network(), if some ran
+  std::string other_network;       ///< what of it is not the cluster's; "": nothing
+  std::string_view extended;       ///< by further levels: FurtherLevels::calls_on()
 };
 
 /// What a step is asked of.
@@ -271,7 +272,9 @@ class StepRunner {
     has_told.on_estimate = {};
     StepRow row = row_of({*part.machine, *part.graph, part.plan, has_told, alone_s}, part, path);
     row.extended = {extended.longest};
-    note_run(RunBy::kFurtherLevels, row, part.replicas);
+    note_run(RunBy::kFurtherLevels, row, nullptr);
+    run_by_[RunBy::kFurtherLevels].other_network = levels_->other_network();
+    run_by_[RunBy::kFurtherLevels].extended = levels_->calls_on();
     return row;
   }
   void note_run(RunBy by, const StepRow& row, const Replicas* replicas) {
@@ -325,26 +328,25 @@ std::string in_brackets(std::string_view text) {
   return text.empty() ? "" : fmt::format(" ({})", text);
 }
 
-std::string what_ran(RunBy by, std::string_view other_network, const Replicas* replicas) {
+std::string what_ran(RunBy by, const Ran& ran, const Replicas* replicas) {
   if (by == RunBy::kLoneCalls) {
     return "of calls that are alike one is simulated, alone and behind another, and takes as long "
            "in the step, for all ranks until the last has ended (--unfolded simulates all)";
   }
   if (by == RunBy::kFurtherLevels) {
     return fmt::format(
-        "a few data-parallel replicas are simulated{}, and each of their calls on trees is "
-        "extended by the level, on rings too where a hash draws routes, by what it takes "
-        "longer "
-        "alone and behind another on up to eight times as many nodes, "
-        "with nothing of other groups beside it; how far off that is: models/workload/README.md, "
-        "Levels (--unfolded runs every rank, where that is not refused)",
-        in_brackets(other_network));
+        "a few data-parallel replicas are simulated{}, and each of their calls on {} is extended "
+        "by the level, by what it takes longer alone and behind another on up to eight times as "
+        "many nodes, with nothing of other groups beside it; how far off that is: "
+        "models/workload/README.md, Levels (--unfolded runs every rank, where that is not refused)",
+        in_brackets(ran.other_network), ran.extended);
   }
   if (by == RunBy::kAll) return "every call of every group is simulated";
   return fmt::format(
       "every call of every group of {} data-parallel replicas is simulated, which stand for all "
       "{}{}",
-      replicas->step().degree(Parallel::kData), replicas->stand_for(), in_brackets(other_network));
+      replicas->step().degree(Parallel::kData), replicas->stand_for(),
+      in_brackets(ran.other_network));
 }
 
 /// What is simulated, and what every step leaves out.
@@ -352,7 +354,7 @@ void add_limits(const std::map<RunBy, Ran>& by, const Replicas* replicas,
                 std::vector<std::string>& notes) {
   for (const auto& [who, ran] : by) {
     const std::string what = by.size() > 1 ? fmt::format("{}: ", fmt::join(ran.paths, ", ")) : "";
-    notes.push_back(what + what_ran(who, ran.other_network, replicas) +
+    notes.push_back(what + what_ran(who, ran, replicas) +
                     "; times of computing are as given: that kernels of NCCL take SMs, and their "
                     "data the memory's bandwidth, from what computes beside them is not modelled");
   }

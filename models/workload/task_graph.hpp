@@ -39,10 +39,10 @@ struct Exchange {
   Bytes bytes;  ///< as nccl-tests counts them
   /// One group of sends and receives in place of `op`; no pair of ranks twice. Empty: `op`.
   std::vector<TaskSend> sends{};
-  /// What each call takes beyond what is simulated of it, in the queues of all its ranks, where it
-  /// waits for the one before it in its queue; where it waits for none (no less); and why. Between,
-  /// the later end counts.
-  Duration further{};
+  /// What each call takes beyond what is simulated of it, in the queues of all its ranks, behind
+  /// another one and alone (no less), and why. Where its data are there at r and its queue is free
+  /// at q it ends at max(r + alone, q + behind) + what is simulated.
+  Duration further_behind{};
   Duration further_alone{};
   std::string further_cause{};
   friend bool operator==(const Exchange&, const Exchange&) = default;
