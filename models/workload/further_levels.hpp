@@ -32,10 +32,12 @@ namespace weft {
 class FurtherLevels {
  public:
   /// nullptr: there are no more nodes or replicas than that, nodes are not alike, uplinks are down,
-  /// switches hold up stages otherwise than in the cluster or a hash draws what replicas send among
-  /// their own nodes, data does not go by GPUDirect RDMA, the replicas do not begin at the same GPU
-  /// of a node, or their groups run on neither trees like the cluster's nor rings of which few
-  /// ranks stand for all. All references must outlive it.
+  /// data does not go by GPUDirect RDMA, the replicas do not begin at the same GPU of a node, their
+  /// groups run on neither trees like the cluster's nor rings of which few ranks stand for all, or
+  /// beyond more nodes a level is not known to add as much. Where switches may block, also if what
+  /// replicas send among their own nodes is of other groups than stages, or of stages that are held
+  /// up otherwise than in the cluster; where a hash draws routes, if they send any. All references
+  /// must outlive it.
   static std::unique_ptr<FurtherLevels> of(const StepSpec& step, const Machine& cluster,
                                            const PartLibrary& parts,
                                            CommunicatorDecisions& decisions, MemoryPath path);
