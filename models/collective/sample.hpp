@@ -173,7 +173,7 @@ struct SampleRun {
 
 /// What a cluster has more of than what was simulated: each further one takes what it takes from
 /// `less` to `more`, or, of a `more` that is launched once, what that takes longer than the first
-/// launch of `less`.
+/// launch of `less`, or than `less`, if that is launched once, too.
 struct Further {
   std::string_view by;  ///< "level" of its trees, "node", node of a "chain", "byte", "unlike node"
   SampleRun more;

@@ -25,29 +25,39 @@ Duration near_of(std::uint32_t nodes, Duration mean, Duration slowest) {
   return Duration::from_ns((nodes * mean.as_ns() - 2 * slowest.as_ns()) / (nodes - 2));
 }
 
-/// A chain of many launches of more bytes runs a part of them, of whole chunks. Each further byte
-/// adds what it adds to one launch alone: all ranks pass on what they are sent at the pace of the
-/// slowest, however far the first byte has come.
+/// A chain of many launches of more bytes runs a part of them, of whole chunks, where no link
+/// between switches limits it. Each further byte adds what it adds to one launch alone once the
+/// chain is full, with a chunk under way at every rank: then all pass on what they are sent at the
+/// pace of the slowest. So the more ranks there are for each chunk of a part, the more parts the
+/// launches have whose difference tells it.
 void extend_by_byte(StandIn& chain, Op op, MemoryPath path, const Choice& choice) {
   constexpr double kTransfers = 2.5e4;  // of a part: a second's, with the launches that tell one
-  // Parts of one launch alone: what it begins with is over after some.
-  constexpr std::int64_t kFew = 4;
-  constexpr std::int64_t kMore = 8;
+  constexpr std::uint32_t kLeastParts = 4;
+  constexpr std::uint32_t kMostParts = 8;
+  constexpr double kMostTransfers = 1e6;  // of one launch of twice as many parts: a few seconds'
   const Sample& sample = *chain.first->sample;
+  if (!sample.machine.network_never_blocks()) return;
   const Bytes bytes = chain.first->bytes;
   const Bytes chunk =
       make_protocol(sample.params, choice.protocol, KernelShape::kChain, sample.stands_for).chunk;
   const Bytes loop = chunk * choice.channels;
   const Schedule schedule = always(choice, sample.schedules.at(path));
   const double of_loop = plan_size(sample.devices, schedule, op, loop).transfers;
-  const Bytes part = loop * static_cast<std::int64_t>(std::ceil(kTransfers / of_loop));
-  if (bytes < part * kFew) return;
+  const double chunks = std::ceil(kTransfers / of_loop);  // of a part, on each channel
+  const auto ranks =
+      static_cast<double>(sample.fabric.nodes() * sample.fabric.count(DeviceKind::kGpu));
+  const auto to_fill = std::bit_ceil(static_cast<std::uint32_t>(std::ceil(ranks / chunks)));
+  std::uint32_t less_parts = std::clamp(to_fill, kLeastParts, kMostParts);
+  if (2 * less_parts * chunks * of_loop > kMostTransfers) less_parts = kLeastParts;
+  const std::uint32_t more_parts = 2 * less_parts;
+  const Bytes part = loop * static_cast<std::int64_t>(chunks);
+  if (bytes < part * more_parts) return;
   chain.first->bytes = part;
   chain.sent = bytes.as_double() / part.as_double();
   chain.further.push_back({.by = "byte",
-                           .more = {&sample, part * kMore, true},
-                           .less = {&sample, part * kFew, true},
-                           .between = part.as_double() * (kMore - kFew),
+                           .more = {&sample, part * more_parts, true},
+                           .less = {&sample, part * less_parts, true},
+                           .between = part.as_double() * (more_parts - less_parts),
                            .steps = bytes.as_double() - part.as_double()});
 }
 
@@ -265,7 +275,7 @@ StandIn Samples::of_chains(const Asked& asked, const Choice& choice) {
     const Sample* const sample = here < nodes ? sample_of_chain(here, network) : nullptr;
     if (sample == nullptr) return {};
     StandIn out{.first = SampleRun{sample, bytes}, .is_chain = true, .between = rings->between};
-    if (!rings->between) extend_by_byte(out, op, path, choice);
+    extend_by_byte(out, op, path, choice);
     return out;
   }
   const std::uint32_t many = Sample::kOfChains + odd;
@@ -289,7 +299,7 @@ StandIn Samples::of_chains(const Asked& asked, const Choice& choice) {
 StandIn Samples::of_few_nodes_of_a_chain(Op op, Bytes bytes, MemoryPath path,
                                          const Choice& choice) {
   if (Launches(machine_.devices().params()).kind == Launches::Kind::kSingle) return {};
-  if (machine_.has_emulated_nics() || !machine_.network_never_blocks()) return {};
+  if (machine_.has_emulated_nics()) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
   StandIn out{.first = SampleRun{&sample_of(nodes, nodes, path, {}), bytes}};
   extend_by_byte(out, op, path, choice);
