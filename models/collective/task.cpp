@@ -290,6 +290,13 @@ class Spent {
   std::map<std::string, std::pair<double, std::string>> by_kind_;
 };
 
+/// Whether all that runs is the cluster itself, with a part of the bytes: over the same links.
+bool is_part_of_bytes(const StandIn& in) {
+  const auto is_whole = [](const SampleRun& run) { return run.sample->is_whole(); };
+  const auto is_by_byte = [](const Further& f) { return f.by == "byte"; };
+  return std::ranges::all_of(in.runs(), is_whole) && std::ranges::all_of(in.further, is_by_byte);
+}
+
 /// What the cluster takes, by what runs in its place; `extended`: by what it was.
 PlanRun extend(const StandIn& in, const RowRunner& runner,
                std::vector<ResultRow::Extended>& extended) {
@@ -367,7 +374,8 @@ PlanRun extend(const StandIn& in, const RowRunner& runner,
                         .each_us = more.as_us() / static_cast<double>(distances)});
   }
   spent.put_into(out, time);
-  out.link_times.clear();  // of fewer levels or sends
+  if (!is_part_of_bytes(in)) out.link_times.clear();  // of fewer levels or sends
+  for (auto& [link, busy_s] : out.link_times) busy_s *= in.sent;
   return out;
 }
 

@@ -143,13 +143,14 @@ constexpr std::array kRowFields{
     RowField{{"nccl_choice", "text", "where another ran",
               "what NCCL would run where weft does not execute it, such as CollNetChain"},
              [](const ResultRow& r) { return if_any(r.nccl_choice); }},
-    RowField{{"extended", "list", "of large clusters, and of trees that move much",
+    RowField{{"extended", "list",
+              "of large clusters, and of trees, broadcasts and reduces that move much",
               "time_us is extended from smaller ones: one entry for each way, and for each latency "
               "of nearer levels"},
              [](const ResultRow& r) {
                return r.extended.empty() ? Json() : objects_of(r.extended, kExtendedFields);
              }},
-    RowField{{"link_use", "list", "in fluid runs without jobs, unless extended or idle",
+    RowField{{"link_use", "list", "in fluid runs without jobs, unless idle or extended but by byte",
               "each direction of a node's links, and of links between switches, that is in use by "
               "0.01 or more; of the same link in all nodes the busiest"},
              [](const ResultRow& r) { return link_use_json(r); }},
