@@ -112,7 +112,7 @@ void add_extended_notes(RunResult& result, std::optional<std::uint64_t> seed) {
         }
         if (seed && !on_average) how += fmt::format("as wire.seed={} draws the ways, ", *seed);
       } else if (e.by == "round") {
-        how += "with what NCCL's rounds of sends find full between leaves of racks, ";
+        how += "with what NCCL's rounds of sends find full between switches, ";
       } else if (e.by == "ring") {
         how += "as rings over even numbers of nodes, ";
       } else if (by.find(e.by) == std::string::npos) {

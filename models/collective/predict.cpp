@@ -92,8 +92,16 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
   }
   if (task.op == Op::kAllToAll && !task.stand_in.first &&
       network.inside != NetworkSpec::Inside::kTree) {
-    if (const auto of_rack = nodes_of_a_rack(ready.machine)) {
-      return fmt::format(", or a multiple of {} nodes: two full racks and more", *of_rack);
+    const std::uint32_t nodes = ready.machine.fabric().nodes();
+    const std::optional<std::uint32_t> alike = nodes_of_rack_or_pod(ready.machine);
+    const char* of = ready.machine.fabric().network_tiers().size() > 2 ? "pods" : "racks";
+    if (!alike) {
+      return ", or nodes that are packed (network.placement), without failed uplinks, on racks "
+             "that "
+             "hold whole nodes";
+    }
+    if (nodes % *alike != 0 || nodes < 2 * *alike) {
+      return fmt::format(", or a multiple of {} nodes: two full {} and more", *alike, of);
     }
   }
   return "";

@@ -144,58 +144,172 @@ class Crossings {
   std::vector<ServerId> links_;
 };
 
-/// A distance that is under way.
-struct Running {
-  std::size_t distance;  ///< by its place in their order
-  double left{1};
+constexpr double kRounding = 1e-9;
+
+/// Distances of one kind that are under way, all at one rate.
+struct Flow {
+  std::size_t kind;
+  double count{0};
   double rate{0};
   bool is_held{false};  ///< a link that it crosses is full, or nodes send no more
 };
 
-/// Shares links among the running distances, and what nodes send, of which each takes `of_nodes`,
+/// Shares links among the flows, and what nodes send, of which each distance takes `of_nodes`,
 /// max-min fairly. `each`: bytes that a GPU sends another. `full`: becomes whether a link lets no
 /// more pass.
-void share_fairly(const std::vector<Shares>& distances, double each, double of_nodes,
-                  std::vector<Running>& running, std::vector<char>& full) {
-  constexpr double kRounding = 1e-9;
+void share_fairly(const std::vector<Shares>& kinds, double each, double of_nodes,
+                  std::vector<Flow>& flows, std::vector<char>& full) {
   std::vector<double> wanted(full.size());  // by those that are not held, at a rate of 1
-  std::vector<double> free(full.size(), 1.0);
-  for (Running& r : running) {
-    r.rate = 0;
-    r.is_held = false;
-    for (const RoundsUse::Share& s : distances[r.distance]) wanted[s.link] += s.seconds * each;
+  std::vector<double> left(full.size(), 1.0);
+  double going = 0;
+  for (const Flow& flow : flows) {
+    going += flow.count;
+    for (const RoundsUse::Share& s : kinds[flow.kind]) {
+      wanted[s.link] += flow.count * s.seconds * each;
+    }
   }
   std::ranges::fill(full, false);
-  double free_nodes = 1;
-  for (std::size_t going = running.size(); going > 0;) {
-    const double wanted_of_nodes = static_cast<double>(going) * of_nodes;
+  double left_of_nodes = 1;
+  while (going > 0) {
+    const double wanted_of_nodes = going * of_nodes;
     const auto is_wanted = [&](std::size_t link) { return wanted[link] > kRounding * of_nodes; };
-    double more = free_nodes / wanted_of_nodes;
+    double more = left_of_nodes / wanted_of_nodes;
     for (std::size_t i = 0; i < full.size(); ++i) {
-      if (is_wanted(i)) more = std::min(more, free[i] / wanted[i]);
+      if (is_wanted(i)) more = std::min(more, left[i] / wanted[i]);
     }
-    free_nodes -= more * wanted_of_nodes;
+    left_of_nodes -= more * wanted_of_nodes;
     for (std::size_t i = 0; i < full.size(); ++i) {
       if (!is_wanted(i)) continue;
-      free[i] -= more * wanted[i];
-      if (free[i] < kRounding) full[i] = true;
+      left[i] -= more * wanted[i];
+      if (left[i] < kRounding) full[i] = true;
     }
-    for (Running& r : running) {
-      if (r.is_held) continue;
-      r.rate += more;
-      const Shares& shares = distances[r.distance];
-      r.is_held = free_nodes < kRounding ||
-                  std::ranges::any_of(shares, [&](const auto& s) { return full[s.link] != 0; });
-      if (!r.is_held) continue;
-      --going;
-      for (const RoundsUse::Share& s : shares) wanted[s.link] -= s.seconds * each;
+    for (Flow& flow : flows) {
+      if (flow.is_held) continue;
+      flow.rate += more;
+      const Shares& shares = kinds[flow.kind];
+      flow.is_held = left_of_nodes < kRounding ||
+                     std::ranges::any_of(shares, [&](const auto& s) { return full[s.link] != 0; });
+      if (!flow.is_held) continue;
+      going -= flow.count;
+      for (const RoundsUse::Share& s : shares) wanted[s.link] -= flow.count * s.seconds * each;
     }
   }
 }
 
+/// The distances as blocks put them through: which may send how much, and when the next begins.
+class Progress {
+ public:
+  /// `of_place_s`: what a node takes at least to put a distance into its send buffers; `buffered`:
+  /// the part of a message that these hold.
+  Progress(std::size_t distances, std::uint32_t at_once, double of_place_s, double buffered)
+      : at_once_{at_once},
+        of_place_s_{of_place_s},
+        buffered_{std::min(buffered, 1.0)},
+        has_arrived_(distances) {
+    for (std::size_t i = 0; i < at_once; ++i) begin(i);  // what stays in its node is over at once
+  }
+  bool is_over() const { return running_.empty(); }
+
+  /// Those that have bytes to send now, by kind.
+  std::vector<Flow> flows(const std::vector<std::size_t>& kind_of, std::size_t kinds) {
+    std::vector<Flow> out;
+    flow_of_kind_.assign(kinds, kNone);
+    for (Running& r : running_) {
+      r.flow = kNone;
+      if (may_send(r) - r.sent < kRounding) continue;
+      std::size_t& at = flow_of_kind_[kind_of[r.distance]];
+      if (at == kNone) {
+        at = out.size();
+        out.push_back({kind_of[r.distance]});
+      }
+      out[at].count += 1;
+      r.flow = at;
+    }
+    return out;
+  }
+  /// Until what is under way changes.
+  double step(const std::vector<Flow>& flows) const {
+    double out = std::numeric_limits<double>::max();
+    for (const Running& r : running_) {
+      if (!r.is_followed && r.begun_s + of_place_s_ > now_s_) {
+        out = std::min(out, r.begun_s + of_place_s_ - now_s_);
+      }
+      if (r.flow == kNone) continue;
+      double to = may_send(r);
+      if (r.sent < 1 - buffered_ - kRounding) to = std::min(to, 1 - buffered_);
+      out = std::min(out, (to - r.sent) / flows[r.flow].rate);
+    }
+    return out;
+  }
+  void pass(double seconds, const std::vector<Flow>& flows) {
+    now_s_ += seconds;
+    std::vector<std::size_t> following;
+    for (Running& r : running_) {
+      if (r.flow != kNone) r.sent += flows[r.flow].rate * seconds;
+      if (1 - r.sent < kRounding) has_arrived_[r.distance] = true;
+      const bool is_copied = r.begun_s + of_place_s_ - now_s_ < kRounding * of_place_s_;
+      if (r.is_followed || !is_copied || r.sent < 1 - buffered_ - kRounding) continue;
+      r.is_followed = true;
+      following.push_back(r.distance + at_once_);
+    }
+    std::erase_if(running_,
+                  [&](const Running& r) { return r.is_followed && has_arrived_[r.distance] != 0; });
+    for (const std::size_t distance : following) begin(distance);
+  }
+  double now_s() const { return now_s_; }
+
+ private:
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  struct Running {
+    std::size_t distance;  ///< by its place in their order
+    double begun_s;
+    double sent{0};           ///< of 1
+    bool is_followed{false};  ///< the next in its place has begun, or there is none
+    std::size_t flow{kNone};
+  };
+
+  void begin(std::size_t distance) {
+    if (distance >= has_arrived_.size()) return;
+    const bool is_last = distance + at_once_ >= has_arrived_.size();
+    running_.push_back({.distance = distance, .begun_s = now_s_, .is_followed = is_last});
+  }
+  /// As much as the receiver's buffers hold, until the one before it in its place has arrived.
+  double may_send(const Running& r) const {
+    const bool is_received = r.distance < at_once_ || has_arrived_[r.distance - at_once_] != 0;
+    return is_received ? 1 : buffered_;
+  }
+
+  std::size_t at_once_;
+  double of_place_s_;
+  double buffered_;
+  double now_s_{0};
+  std::vector<char> has_arrived_;
+  std::vector<Running> running_;
+  std::vector<std::size_t> flow_of_kind_;
+};
+
+/// Numbers the kinds of distances: what crosses the same, but for rounding.
+class Kinds {
+ public:
+  std::size_t of(Shares shares) {
+    std::vector<std::pair<std::size_t, float>> rounded;
+    for (const RoundsUse::Share& s : shares) {
+      rounded.emplace_back(s.link, static_cast<float>(s.seconds));
+    }
+    const auto [at, is_new] = numbers_.try_emplace(std::move(rounded), all_.size());
+    if (is_new) all_.push_back(std::move(shares));
+    return at->second;
+  }
+  std::vector<Shares> take() && { return std::move(all_); }
+
+ private:
+  std::map<std::vector<std::pair<std::size_t, float>>, std::size_t> numbers_;
+  std::vector<Shares> all_;
+};
+
 }  // namespace
 
-std::optional<std::uint32_t> nodes_of_a_rack(const Machine& machine) {
+std::optional<std::uint32_t> nodes_of_rack_or_pod(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
   const NetworkSpec& network = fabric.spec().network;
   const std::vector<NetworkTier>& tiers = fabric.network_tiers();
@@ -207,9 +321,9 @@ std::optional<std::uint32_t> nodes_of_a_rack(const Machine& machine) {
   const std::size_t of_planes = std::set<DeviceId>(first.begin(), first.end()).size();
   const std::size_t leaves =
       tiers.size() > 2 ? tiers[1].below : std::size_t{network.rack_leaves.value_or(1)};
-  const std::size_t blocks = leaves * network.planes.value_or(1) / of_planes;
-  if (blocks == 0) return {};
-  return static_cast<std::uint32_t>(blocks * of_block);
+  const std::size_t leaves_of_all_planes = leaves * network.planes.value_or(1);
+  if (leaves_of_all_planes % of_planes != 0) return {};
+  return static_cast<std::uint32_t>(leaves_of_all_planes / of_planes * of_block);
 }
 
 std::optional<RoundsUse> RoundsUse::of_all_to_all(const Machine& machine, const Schedule& schedule,
@@ -219,52 +333,46 @@ std::optional<RoundsUse> RoundsUse::of_all_to_all(const Machine& machine, const 
   for (std::uint32_t node = 0; node < nodes; ++node) {
     if (!leaves.has(node)) return {};
   }
-  const std::uint32_t alike = nodes_of_a_rack(machine).value_or(nodes);
+  const std::uint32_t alike = nodes_of_rack_or_pod(machine).value_or(nodes);
   if (nodes % alike != 0 || nodes < 2 * alike) return {};
   if (std::uint64_t{alike} * nodes > kMostPairs) return {};
   Crossings crossings(machine, leaves, alike);
-  std::vector<Shares> distances;
+  RoundsUse out{machine, stop};
+  Kinds kinds;
   for (const std::uint32_t distance : p2p_node_distances(nodes)) {
     if (distance == 0) continue;
     if (stop != nullptr) stop->check();
     std::optional<Shares> crossed = crossings.of(distance);
     if (!crossed) return {};
-    distances.push_back(std::move(*crossed));
+    out.kind_of_.push_back(kinds.of(std::move(*crossed)));
   }
-  return RoundsUse{machine, crossings.links(), std::move(distances)};
+  out.links_ = crossings.links();
+  out.kinds_ = std::move(kinds).take();
+  return out;
 }
 
-RoundsUse::Taken RoundsUse::takes(Bytes each, std::uint32_t at_once, Duration free) const {
-  const double of_nodes = free.as_s() / static_cast<double>(distances_.size());
-  std::vector<Running> running;
-  const auto begin = [&](std::size_t distance) {
-    if (distance < distances_.size()) running.push_back({distance});
-  };
-  for (std::size_t i = 0; i < at_once; ++i) begin(i);  // what stays in its node is over at once
-  double all = 0;
+RoundsUse::Taken RoundsUse::takes(Bytes each, const P2pPlaces& places, Duration free) const {
+  const double of_nodes = free.as_s() / static_cast<double>(distances());
+  Progress progress(distances(), places.at_once, of_nodes * places.at_once,
+                    places.buffers.as_double() / each.as_double());
   std::vector<char> full(links_.size());
   std::vector<double> full_s(links_.size());
-  constexpr double kRounding = 1e-9;
-  while (!running.empty()) {
-    share_fairly(distances_, each.as_double(), of_nodes, running, full);
-    double step = std::numeric_limits<double>::max();
-    for (const Running& r : running) step = std::min(step, r.left / r.rate);
-    all += step;
+  while (!progress.is_over()) {
+    if (stop_ != nullptr) stop_->check();
+    std::vector<Flow> flows = progress.flows(kind_of_, kinds_.size());
+    share_fairly(kinds_, each.as_double(), of_nodes, flows, full);
+    const double step = progress.step(flows);
     for (std::size_t i = 0; i < full.size(); ++i) {
       if (full[i] != 0) full_s[i] += step;
     }
-    std::vector<std::size_t> ended;
-    for (Running& r : running) {
-      r.left -= r.rate * step;
-      if (r.left < kRounding) ended.push_back(r.distance);
-    }
-    std::erase_if(running, [](const Running& r) { return r.left < kRounding; });
-    for (const std::size_t distance : ended) begin(distance + at_once);
+    progress.pass(step, flows);
   }
-  const Duration time = std::max(free, Duration::from_ns(all * 1e9));
-  const auto longest = std::ranges::max_element(full_s);
-  if (longest == full_s.end() || *longest == 0) return {free, {}};
-  return {time, machine_->cause(links_[static_cast<std::size_t>(longest - full_s.begin())])};
+  Taken out{std::max(free, Duration::from_ns(progress.now_s() * 1e9))};
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    if (full_s[i] > 0) out.full_s.emplace_back(machine_->cause(links_[i]), full_s[i]);
+  }
+  std::ranges::stable_sort(out.full_s, std::ranges::greater{}, &std::pair<Cause, double>::second);
+  return out;
 }
 
 }  // namespace weft

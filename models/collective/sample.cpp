@@ -13,6 +13,8 @@
 
 #include "models/collective/effort.hpp"
 #include "models/collective/repeated.hpp"
+#include "models/collective/rounds_use.hpp"
+#include "models/collective/task.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/execute/p2p_plan.hpp"
 
@@ -261,13 +263,13 @@ StandIn Samples::of_all_to_all(const Asked& asked) {
       machine_, [&](std::size_t from, std::size_t to) { return shares[from][to] != 0; });
   if (!farthest) return {};
   alike.network = SampleNetwork{*farthest, *farthest};
-  const auto channels = [&] {
+  const auto split = [&] {
     const auto all = Communicator::of_all(machine_.fabric());
     const Bytes to_peer{pieces(bytes, Bytes{all.ranks()})};
-    return p2p_split(machine_.devices(), all, schedule, to_peer, true).channels;
+    return p2p_split(machine_.devices(), all, schedule, to_peer, true);
   };
   if (!machine_.network_never_blocks()) {
-    const std::uint32_t drawn = machine_.routing().spread() ? 1 : channels();
+    const std::uint32_t drawn = machine_.routing().spread() ? 1 : split().channels;
     const Limits& known = limits(Op::kAllToAll, path, Algorithm::kPointToPoint, drawn, [&] {
       return use_of_all_to_all(machine_, schedule, drawn, stop_, tell_);
     });
@@ -279,7 +281,7 @@ StandIn Samples::of_all_to_all(const Asked& asked) {
     }
   }
   if (machine_.fabric().spec().network.inside != NetworkSpec::Inside::kTree) {
-    return of_all_to_all_in_racks(asked, std::move(alike), channels());
+    return of_all_to_all_in_racks(asked, std::move(alike), split());
   }
   return of_nodes_alike(asked, alike);
 }
@@ -288,12 +290,12 @@ StandIn Samples::of_all_to_all(const Asked& asked) {
 /// two tells: a sample whose network is never full, with what rounds that fill links add to it; and
 /// one whose leaves pass no more than they would if what crosses links did so evenly. What can run
 /// whole does: how far off they are is known for two full racks and more.
-StandIn Samples::of_all_to_all_in_racks(const Asked& asked, Alike alike, std::uint32_t channels) {
+StandIn Samples::of_all_to_all_in_racks(const Asked& asked, Alike alike, const P2pSplit& split) {
   const auto& [op, bytes, path, unlike] = asked;
   const Schedule& schedule = schedules_.at(path);
   const PlanSize size = plan_size(machine_.devices(), schedule, op, bytes);
-  constexpr double kLaunches = 3;  // one alone, and two behind each other
-  if (size.connections <= kMostConnections && size.transfers * kLaunches <= kMostTransfers)
+  const double launches = launches_of(machine_, op, Algorithm::kPointToPoint, 0, true);
+  if (size.connections <= kMostConnections && size.transfers * launches <= kMostTransfers)
     return {};
   const std::shared_ptr<const RoundsUse> use = rounds(path);
   if (!use) return {};
@@ -305,7 +307,7 @@ StandIn Samples::of_all_to_all_in_racks(const Asked& asked, Alike alike, std::ui
   never_full.between = {};
   StandIn out = of_nodes_alike(asked, never_full);
   if (!out.first) return {};
-  out.rounds = StandIn::Rounds{use, each, p2p_distances_at_once(schedule, gpus, channels)};
+  out.rounds = StandIn::Rounds{use, each, p2p_places(schedule, gpus, split)};
   if (alike.between) out.add(of_nodes_alike(asked, alike));
   return out;
 }

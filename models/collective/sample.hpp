@@ -16,14 +16,16 @@
 
 #include "models/collective/decided.hpp"
 #include "models/collective/network_use.hpp"
-#include "models/collective/rounds_use.hpp"
 #include "models/collective/sample_network.hpp"
 #include "models/collective/unlike.hpp"
 #include "models/machine/machine.hpp"
+#include "models/nccl/execute/p2p_plan.hpp"
 #include "models/nccl/memory_path.hpp"
 #include "models/nccl/schedule.hpp"
 
 namespace weft {
+
+class RoundsUse;
 
 using Schedules = std::map<MemoryPath, Schedule>;
 
@@ -201,12 +203,12 @@ struct StandIn {
   /// What the links between the samples' leaves stand for, where they limit.
   std::optional<Cause> between{};
   bool mean_of_draws{false};  ///< the fullest of these carries what it does on the mean of draws
-  /// An all-to-all over racks joined side by side takes what its rounds take, `at_once` distances
-  /// at a time, of which all that runs in its place tells what they take without the network.
+  /// An all-to-all over racks joined side by side takes what its rounds take, of which all that
+  /// runs in its place tells what they take without the network.
   struct Rounds {
     std::shared_ptr<const RoundsUse> use;
     Bytes each;  ///< that a GPU sends another
-    std::uint32_t at_once;
+    P2pPlaces places;
   };
   std::optional<Rounds> rounds{};
   /// The cluster takes what the longest of these takes, if that is longer.
@@ -304,7 +306,7 @@ class Samples {
   const Levels& levels(const TreesUsed& used);
   std::shared_ptr<const RoundsUse> rounds(MemoryPath path);
   StandIn of_all_to_all(const Asked& asked);
-  StandIn of_all_to_all_in_racks(const Asked& asked, Alike alike, std::uint32_t channels);
+  StandIn of_all_to_all_in_racks(const Asked& asked, Alike alike, const P2pSplit& split);
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   /// What samples of trees have for a network: how many of their levels have which latency, and
   /// what limits them. None where two nodes have no route.

@@ -13,6 +13,7 @@
 #include "models/collective/effort.hpp"
 #include "models/collective/nic_load.hpp"
 #include "models/collective/repeated.hpp"
+#include "models/collective/rounds_use.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/execute/launches.hpp"
 #include "models/transport/footprints.hpp"
@@ -362,16 +363,22 @@ PlanRun extend(const StandIn& in, const RowRunner& runner,
                         .each_us = -each.as_us()});
   }
   if (in.rounds) {
-    const auto& [use, each, at_once] = *in.rounds;
-    const RoundsUse::Taken taken = use->takes(each, at_once, time);
+    const auto& [use, each, places] = *in.rounds;
+    const RoundsUse::Taken taken = use->takes(each, places, time);
     const Duration more = taken.time - time;
-    if (taken.full) spent.add(*taken.full, more);
+    double all_full_s = 0;
+    for (const auto& [link, full_s] : taken.full_s) all_full_s += full_s;
+    for (const auto& [link, full_s] : taken.full_s) {
+      spent.add(link, Duration::from_ns(more.as_ns() * full_s / all_full_s));
+    }
     time = taken.time;
     const auto distances = static_cast<std::int64_t>(use->distances());
-    extended.push_back({.by = "round",
-                        .from = {},
-                        .steps = distances,
-                        .each_us = more.as_us() / static_cast<double>(distances)});
+    if (more > Duration{}) {
+      extended.push_back({.by = "round",
+                          .from = {},
+                          .steps = distances,
+                          .each_us = more.as_us() / static_cast<double>(distances)});
+    }
   }
   spent.put_into(out, time);
   if (!is_part_of_bytes(in)) out.link_times.clear();  // of fewer levels or sends
@@ -404,12 +411,17 @@ double launches_of(const Ready& ready, const RowTask& task, std::uint32_t most) 
   const bool is_fluid = ready.options.fidelity == Fidelity::kFluid;
   const bool is_told = task.bytes == ready.options.timeline_of;
   const double timeline = is_fluid && is_told ? 1 : 0;
-  const Launches launches(ready.machine.devices().params());
-  if (launches.kind == Launches::Kind::kSingle) return 1 + timeline;
-  const Launched as = launched_as(task.op, choice.algorithm, ready.machine);
+  return launches_of(ready.machine, task.op, choice.algorithm, most, is_fluid) + timeline;
+}
+
+double launches_of(const Machine& machine, Op op, Algorithm algorithm, std::uint32_t most,
+                   bool is_fluid) {
+  const Launches launches(machine.devices().params());
+  if (launches.kind == Launches::Kind::kSingle) return 1;
+  const Launched as = launched_as(op, algorithm, machine);
   const double alone = !is_fluid || as == Launched::kAloneToo ? 1 : 0;
   const double behind = as == Launched::kAsChain ? all_of_chain(most) : 2;
-  return alone + behind + timeline;
+  return alone + behind;
 }
 
 namespace {

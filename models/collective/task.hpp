@@ -93,6 +93,9 @@ struct Ready {
 /// How many launches are run for a task at most: some alone, some behind each other, of a chain
 /// `most` at once.
 double launches_of(const Ready& ready, const RowTask& task, std::uint32_t most);
+/// The same of any operation, without the one that a timeline is of.
+double launches_of(const Machine& machine, Op op, Algorithm algorithm, std::uint32_t most,
+                   bool is_fluid);
 
 /// A row, and how many transfers of what ran each simulated one stands for, on average.
 struct TaskRun {

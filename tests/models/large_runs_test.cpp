@@ -169,5 +169,39 @@ TEST(LargeRuns, SparseTrafficOf32768GpusIsThatOfFew) {
   EXPECT_LT(into_one.time_us, 1.1 * into_one.links.at(0).busy_us);
 }
 
+// Racks whose leaves are joined side by side: what is said is what is in the way.
+TEST(LargeRuns, RefusalsOfRacksNameWhatTheyLack) {
+  const auto refusal = [](std::uint32_t nodes, const std::string& placement) -> std::string {
+    Scenario scenario = scenario_of("racks-32k.yaml", nodes, "alltoall", Bytes::gib(8));
+    PredictOptions options;
+    options.set.push_back(parse_setting("network.placement=" + placement));
+    try {
+      predict(scenario, options, make_catalog());
+    } catch (const TooLarge& e) {
+      return e.what();
+    }
+    return "answered";
+  };
+  EXPECT_THAT(refusal(4095, "packed"), HasSubstr("or a multiple of 128 nodes: two full pods"));
+  EXPECT_THAT(refusal(4096, "round-robin"),
+              AllOf(HasSubstr("or nodes that are packed"), Not(HasSubstr("a multiple of"))));
+}
+
+// 128 nodes on four racks of eight leaves in a ring, links side by side at a quarter of a NIC's
+// rate, too many bytes to run whole: a byte takes as long, within what the page says, as in the
+// whole run of 512 MiB, 66.29 ms (--unfolded, one launch).
+TEST(LargeRuns, AllToAllsInRingsOfLeavesTakeWhatWholeOnesDo) {
+  Scenario scenario = scenario_of("genoa-2p-same-switch.yaml", 128, "alltoall", Bytes::gib(64));
+  PredictOptions options;
+  for (const char* text : {"network.kind=leaf-spine", "network.ports=64", "network.leaf_down=4",
+                           "network.leaf_up=4", "network.rack_leaves=8", "network.inside=ring",
+                           "nccl.channels=1", "leaf.local_rate=12.5 GB/s"}) {
+    options.set.push_back(parse_setting(text));
+  }
+  const ResultRow row = predict(scenario, options, make_catalog()).rows.front();
+  EXPECT_NEAR(row.time_us / (66'290 * 128.0), 1, 0.1);
+  EXPECT_FALSE(row.extended.empty());
+}
+
 }  // namespace
 }  // namespace weft::test::models_large_runs

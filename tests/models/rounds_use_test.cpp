@@ -14,10 +14,11 @@ namespace {
 /// One node of one NIC a leaf, racks of four leaves.
 class RacksOfFour {
  public:
-  RacksOfFour(const std::string& inside, std::uint32_t nodes)
+  RacksOfFour(const std::string& inside, std::uint32_t nodes, const std::string& side = "50 GB/s")
       : machine_("genoa-2p-same-switch.yaml",
                  {"network.kind=leaf-spine", "network.ports=64", "network.leaf_down=1",
-                  "network.leaf_up=1", "network.rack_leaves=4", "network.inside=" + inside},
+                  "network.leaf_up=1", "network.rack_leaves=4", "network.inside=" + inside,
+                  "leaf.local_rate=" + side},
                  nodes),
         schedule_{make_schedule(machine_.machine().devices(), MemoryPath::kGdr)},
         use_{RoundsUse::of_all_to_all(machine_.machine(), schedule_)} {}
@@ -41,25 +42,47 @@ Duration of_nics(const Machine& machine) {
   return Duration::from_ns((fabric.nodes() - 1) * kEach.as_double() / capacity * 1e9);
 }
 
-// Of eight nodes on two racks, one distance after the other: no link carries more than a NIC sends.
-// Two nodes away in a ring half goes either way round, and two such halves meet on a link.
-TEST(RoundsUse, OneDistanceAtATimeTakesItsFullestLink) {
-  const RacksOfFour clique("clique", 8);
+/// What the rounds take, in times that a NIC takes for all that a node sends another.
+double takes(const RacksOfFour& racks, std::uint32_t at_once, Bytes buffers) {
+  const Duration nics = of_nics(racks.machine());
+  const P2pPlaces places{at_once, buffers};
+  return racks.use()->takes(kEach, places, nics).time.as_s() / nics.as_s() * 7;
+}
+
+// Eight nodes on two racks, links side by side at a quarter of a NIC's rate. In a ring each of the
+// distances but 4, which leaves the racks, sends one node's bytes over its fullest link: half of
+// what goes two leaves on goes either way round, and two such halves meet on a link. One after the
+// other they take 6 x 4 + 1. Two at a time, in NCCL's order 1 and 3, 6 and 2, 7 and 5, 4, no link
+// carries more for two of them than for one: 3 x 4 + 1.
+TEST(RoundsUse, DistancesInARingTakeTheirFullestLinks) {
+  const RacksOfFour ring("ring", 8, "12.5 GB/s");
+  ASSERT_TRUE(ring.use());
+  EXPECT_EQ(ring.use()->distances(), 7U);
+  EXPECT_NEAR(takes(ring, 1, Bytes{0}), 25, 1e-3);
+  EXPECT_NEAR(takes(ring, 2, Bytes{0}), 13, 1e-3);
+}
+
+// In a clique no two distances share a link: each takes 4, and 1, 3, 6, 2, 7, 5, 4 follow each
+// other. Once buffers hold what is left of one the next begins, but not sooner than a node has put
+// it there. Buffers of half a message: distances begin 2 after each other, and 4, which begins at
+// 12 and could take 1, waits for the arrival of 5 at 14 with its second half. Of a whole one: they
+// begin 1 after each other, and 5 is the last to arrive, 4 after it began at 5.
+TEST(RoundsUse, ThePlaceOfWhatBuffersHoldIsFree) {
+  const RacksOfFour clique("clique", 8, "12.5 GB/s");
   ASSERT_TRUE(clique.use());
-  EXPECT_EQ(clique.use()->distances(), 7U);
-  const Duration nics = of_nics(clique.machine());
-  EXPECT_NEAR(clique.use()->takes(kEach, 1, nics).time.as_s() / nics.as_s(), 1, 1e-6);
-  const RacksOfFour ring("ring", 8);
-  EXPECT_NEAR(ring.use()->takes(kEach, 1, nics).time.as_s() / nics.as_s(), 1, 1e-6);
+  EXPECT_NEAR(takes(clique, 1, Bytes{0}), 25, 1e-3);
+  EXPECT_NEAR(takes(clique, 1, Bytes::kib(512)), 14.5, 1e-3);
+  EXPECT_NEAR(takes(clique, 1, kEach), 9, 1e-3);
+  EXPECT_NEAR(takes(clique, 1, kEach * 2), 9, 1e-3);
 }
 
 // Nodes that take longer than the links leave these idle.
 TEST(RoundsUse, SlowNodesAreNotHeldUp) {
-  const RacksOfFour ring("ring", 8);
+  const RacksOfFour ring("ring", 8, "12.5 GB/s");
   const Duration slow = of_nics(ring.machine()) * 10;
-  const RoundsUse::Taken taken = ring.use()->takes(kEach, 4, slow);
-  EXPECT_EQ(taken.time, slow);
-  EXPECT_FALSE(taken.full);
+  const RoundsUse::Taken taken = ring.use()->takes(kEach, {4, Bytes{0}}, slow);
+  EXPECT_NEAR(taken.time.as_s() / slow.as_s(), 1, 1e-6);
+  EXPECT_TRUE(taken.full_s.empty());
 }
 
 // How far off the rest is, is not known.
@@ -68,7 +91,7 @@ TEST(RoundsUse, IsOfTwoFullRacksAndMore) {
   EXPECT_FALSE(RacksOfFour("ring", 10).use());
   const RacksOfFour three("ring", 12);
   ASSERT_TRUE(three.use());
-  EXPECT_EQ(nodes_of_a_rack(three.machine()), 4U);
+  EXPECT_EQ(nodes_of_rack_or_pod(three.machine()), 4U);
 }
 
 // Sixteen nodes on leaves of four, two racks of two leaves, over one link side by side and two
@@ -83,22 +106,47 @@ TEST(RoundsUse, AllDistancesAtOnceTakeWhatCrossesTheFullestLink) {
   const auto use = RoundsUse::of_all_to_all(m.machine(), schedule);
   ASSERT_TRUE(use);
   const Duration nics = of_nics(m.machine());
-  const RoundsUse::Taken taken = use->takes(kEach, 15, nics);
+  const RoundsUse::Taken taken = use->takes(kEach, {15, Bytes{0}}, nics);
   EXPECT_NEAR(taken.time.as_s() / nics.as_s(), 16.0 / 15, 1e-6);
-  ASSERT_TRUE(taken.full);
-  EXPECT_EQ(taken.full->kind.substr(0, 5), "wire,");
-  EXPECT_GT(use->takes(kEach, 1, nics).time, taken.time);  // then links idle while others are full
+  ASSERT_FALSE(taken.full_s.empty());
+  EXPECT_EQ(taken.full_s.front().first.kind.substr(0, 5), "wire,");
+  EXPECT_GT(use->takes(kEach, {1, Bytes{0}}, nics).time,
+            taken.time);  // then links idle while others are full
 }
 
-// 16 channels of eight sends each; with eight GPUs a node a distance is eight sends.
+// Rail-optimised, four nodes on eight leaves: racks of twelve would end within theirs.
+TEST(RoundsUse, RacksHoldWholeNodes) {
+  const auto repeats_after = [](const std::string& leaves) {
+    const MachineUnderTest m(
+        "hgx-h100-8nic.yaml",
+        {"network.kind=rail-optimised", "network.ports=64", "network.leaf_down=4",
+         "network.leaf_up=4", "network.rack_leaves=" + leaves, "network.inside=ring"},
+        16);
+    return nodes_of_rack_or_pod(m.machine());
+  };
+  EXPECT_EQ(repeats_after("8"), 4U);
+  EXPECT_EQ(repeats_after("16"), 8U);
+  EXPECT_FALSE(repeats_after("12"));
+}
+
+// 16 channels of eight sends each; with eight GPUs a node a distance is eight sends. Eight chunks
+// of each part are in the buffers.
 TEST(RoundsUse, AsManyDistancesAreUnderWayAsBlocksRunSends) {
   Schedule schedule;
   schedule.p2p_channels = 16;
-  EXPECT_EQ(p2p_distances_at_once(schedule, 8, 1), 16U);
-  EXPECT_EQ(p2p_distances_at_once(schedule, 8, 2), 8U);
-  EXPECT_EQ(p2p_distances_at_once(schedule, 1, 1), 128U);
+  const auto at_once = [&](std::uint32_t gpus, std::uint32_t channels) {
+    P2pSplit split{channels, {}};
+    split.protocol.chunk = Bytes::kib(128);
+    split.protocol.slots = 8;
+    const P2pPlaces places = p2p_places(schedule, gpus, split);
+    EXPECT_EQ(places.buffers, Bytes::mib(1) * channels);
+    return places.at_once;
+  };
+  EXPECT_EQ(at_once(8, 1), 16U);
+  EXPECT_EQ(at_once(8, 2), 8U);
+  EXPECT_EQ(at_once(1, 1), 128U);
   schedule.p2p_channels = 1;
-  EXPECT_EQ(p2p_distances_at_once(schedule, 16, 1), 1U);
+  EXPECT_EQ(at_once(16, 1), 1U);
 }
 
 }  // namespace

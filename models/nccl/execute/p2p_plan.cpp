@@ -380,9 +380,10 @@ std::vector<std::uint32_t> p2p_node_distances(std::uint32_t nodes) {
   return quadratic_order(nodes);
 }
 
-std::uint32_t p2p_distances_at_once(const Schedule& schedule, std::uint32_t gpus,
-                                    std::uint32_t channels) {
-  return std::max(1U, schedule.p2p_channels * kAtOnce / (gpus * channels));
+P2pPlaces p2p_places(const Schedule& schedule, std::uint32_t gpus, const P2pSplit& split) {
+  const Protocol& protocol = split.protocol;
+  return {std::max(1U, schedule.p2p_channels * kAtOnce / (gpus * split.channels)),
+          protocol.chunk * (std::int64_t{protocol.slots} * split.channels)};
 }
 
 std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank) {

@@ -23,11 +23,6 @@ std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::u
 
 /// The distances in nodes of those rounds, in their order, the first of which is 0.
 std::vector<std::uint32_t> p2p_node_distances(std::uint32_t nodes);
-/// How many of these distances are under way at once where each send is split over so many
-/// channels: a channel's block runs eight sends at a time. At least 1.
-std::uint32_t p2p_distances_at_once(const Schedule& schedule, std::uint32_t gpus,
-                                    std::uint32_t channels);
-
 /// The channel of a part of what is sent in a round (NCCL src/include/device.h,
 /// ncclP2pChannelBaseForRound, ncclP2pChannelForPart).
 std::uint32_t p2p_channel(const Schedule& schedule, std::uint32_t nodes, std::uint32_t gpus,
@@ -41,6 +36,16 @@ struct P2pSplit {
 };
 P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator,
                    const Schedule& schedule, Bytes bytes, bool network);
+
+/// How a rank's blocks put distances in nodes through: a channel's block has eight places, in which
+/// one send follows another as soon as the last chunk of that one is in its send buffers; of it the
+/// receiver takes no more than its buffers hold before the one before it has arrived.
+struct P2pPlaces {
+  std::uint32_t at_once;  ///< distances that all places hold; at least 1
+  Bytes buffers;          ///< of what one GPU sends another, at either end
+};
+/// Where each GPU of nodes with so many sends as `split` says.
+P2pPlaces p2p_places(const Schedule& schedule, std::uint32_t gpus, const P2pSplit& split);
 
 /// All-to-all and send-recv: each pair of ranks has a connection on each channel that its data is
 /// split over. A channel's thread block runs up to 8 sends and 8 receives at once, each by warps of
