@@ -59,7 +59,7 @@ struct ResultRow {
     /// shorter hops than were simulated, which take less; "switch": fewer ran in the place of the
     /// network's, each_us the slowest way from NIC to NIC; "hash": its fullest link carries what it
     /// does on average over all that a hash may draw; "ring": an even number of nodes ran in place
-    /// of an odd one; "round": what links between racks' leaves add to each distance in nodes that
+    /// of an odd one; "round": what links between switches add to each distance in nodes that
     /// an all-to-all sends over, on average; "unlike node": what one that is not like the others
     /// adds to a ring each time around, which comes less often (negative steps) in the cluster.
     std::string by;
