@@ -25,16 +25,15 @@ Duration near_of(std::uint32_t nodes, Duration mean, Duration slowest) {
   return Duration::from_ns((nodes * mean.as_ns() - 2 * slowest.as_ns()) / (nodes - 2));
 }
 
-/// A chain of many launches of more bytes runs a part of them, of whole chunks, where no link
-/// between switches limits it. Each further byte adds what it adds to one launch alone once the
-/// chain is full, with a chunk under way at every rank: then all pass on what they are sent at the
-/// pace of the slowest. So the more ranks there are for each chunk of a part, the more parts the
-/// launches have whose difference tells it.
+/// A chain of many launches that would take long (some seconds) runs a part of the bytes, of whole
+/// chunks, where no link between switches limits it. Each further byte adds what it adds to one
+/// launch alone once the chain is full, with a chunk under way at every rank: then all pass on what
+/// they are sent at the pace of the slowest.
 void extend_by_byte(StandIn& chain, Op op, MemoryPath path, const Choice& choice) {
-  constexpr double kTransfers = 2.5e4;  // of a part: a second's, with the launches that tell one
-  constexpr std::uint32_t kLeastParts = 4;
-  constexpr std::uint32_t kMostParts = 8;
-  constexpr double kMostTransfers = 1e6;  // of one launch of twice as many parts: a few seconds'
+  constexpr double kTransfers = 1.2e5;  // of a part
+  // Parts of the launches whose difference tells a byte: the first fill the chain.
+  constexpr std::int64_t kLessParts = 4;
+  constexpr std::int64_t kMoreParts = 8;
   const Sample& sample = *chain.first->sample;
   if (!sample.machine.network_never_blocks()) return;
   const Bytes bytes = chain.first->bytes;
@@ -43,21 +42,14 @@ void extend_by_byte(StandIn& chain, Op op, MemoryPath path, const Choice& choice
   const Bytes loop = chunk * choice.channels;
   const Schedule schedule = always(choice, sample.schedules.at(path));
   const double of_loop = plan_size(sample.devices, schedule, op, loop).transfers;
-  const double chunks = std::ceil(kTransfers / of_loop);  // of a part, on each channel
-  const auto ranks =
-      static_cast<double>(sample.fabric.nodes() * sample.fabric.count(DeviceKind::kGpu));
-  const auto to_fill = std::bit_ceil(static_cast<std::uint32_t>(std::ceil(ranks / chunks)));
-  std::uint32_t less_parts = std::clamp(to_fill, kLeastParts, kMostParts);
-  if (2 * less_parts * chunks * of_loop > kMostTransfers) less_parts = kLeastParts;
-  const std::uint32_t more_parts = 2 * less_parts;
-  const Bytes part = loop * static_cast<std::int64_t>(chunks);
-  if (bytes < part * more_parts) return;
+  const Bytes part = loop * static_cast<std::int64_t>(std::ceil(kTransfers / of_loop));
+  if (bytes < part * kMoreParts) return;
   chain.first->bytes = part;
   chain.sent = bytes.as_double() / part.as_double();
   chain.further.push_back({.by = "byte",
-                           .more = {&sample, part * more_parts, true},
-                           .less = {&sample, part * less_parts, true},
-                           .between = part.as_double() * (more_parts - less_parts),
+                           .more = {&sample, part * kMoreParts, true},
+                           .less = {&sample, part * kLessParts, true},
+                           .between = part.as_double() * (kMoreParts - kLessParts),
                            .steps = bytes.as_double() - part.as_double()});
 }
 

@@ -61,14 +61,13 @@ TEST(ClosedForms32k, AnAllToAllSendsWhatLeavesTheNode) {
 // A broadcast or reduce passes all bytes on from node to node, a share by each ring. One of many
 // launches: the way through all nodes is that of the first one alone.
 TEST(ClosedForms32k, AChainPassesAllBytesOn) {
-  constexpr double kByByte = 2e-3;  // as it is extended: the slope of one launch, not of many
   const Bytes bytes = Bytes::gib(96);
   const double form = bytes.as_double() / kNics / kPayloadBytesPerUs;
   for (const char* op : {"broadcast", "reduce"}) {
     const ResultRow row =
         predict_carried("gdr", bytes, {"nccl.launch=graph", "nccl.buffer_size=64 MiB"},
                         "topologies/hgx-h100-8nic.yaml", kNodes, op);
-    EXPECT_NEAR(row.time_us / form, 1, kByByte) << op;
+    EXPECT_NEAR(row.time_us / form, 1, kTolerance) << op;
   }
 }
 

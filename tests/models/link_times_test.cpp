@@ -37,31 +37,6 @@ TEST(LinkTimes, TellC2cFromThePcieLinkOfTheSameEnds) {
   EXPECT_THAT(names, Not(testing::Contains("gpu0 -> cpu0")));
 }
 
-// Of a part of the bytes, on the cluster itself, a link is as long in use for each of them.
-TEST(LinkTimes, AreThoseOfAllBytesWhereAPartOfThemRuns) {
-  const auto run = [](bool folds) {
-    Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 2, "broadcast", Bytes::gib(1));
-    scenario.memory_paths = {"gdr"};
-    PredictOptions options;
-    options.threads = 1;
-    options.folds = folds;
-    options.link_use = true;
-    options.set.push_back(parse_setting("nccl.channels=2"));
-    options.set.push_back(parse_setting("nccl.proto=LL128"));
-    return predict(scenario, options, make_catalog()).rows.at(0);
-  };
-  const ResultRow part = run(true);
-  const ResultRow whole = run(false);
-  ASSERT_EQ(part.extended.size(), 1U);
-  EXPECT_EQ(part.extended.front().by, "byte");
-  ASSERT_FALSE(whole.link_use.empty());
-  ASSERT_EQ(part.link_use.size(), whole.link_use.size());
-  for (std::size_t i = 0; i < whole.link_use.size(); ++i) {
-    EXPECT_EQ(part.link_use[i].first, whole.link_use[i].first);
-    EXPECT_NEAR(part.link_use[i].second, whole.link_use[i].second, 0.01);
-  }
-}
-
 TEST(LinkTimes, PortsOfPacketsAreToldApartLikewise) {
   const std::optional<Probes> probes = staged_gh200(Fidelity::kPacket).probes;
   ASSERT_TRUE(probes);
