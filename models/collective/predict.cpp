@@ -103,6 +103,7 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
     if (nodes % *alike != 0 || nodes < 2 * *alike) {
       return fmt::format(", or a multiple of {} nodes: two full {} and more", *alike, of);
     }
+    return ", or smaller racks, with nodes that are all cabled alike";
   }
   return "";
 }

@@ -159,29 +159,30 @@ struct Flow {
 /// more pass.
 void share_fairly(const std::vector<Shares>& kinds, double each, double of_nodes,
                   std::vector<Flow>& flows, std::vector<char>& full) {
-  std::vector<double> wanted(full.size());  // by those that are not held, at a rate of 1
+  std::vector<double> wanted(full.size());
   std::vector<double> left(full.size(), 1.0);
-  double going = 0;
-  for (const Flow& flow : flows) {
-    going += flow.count;
-    for (const RoundsUse::Share& s : kinds[flow.kind]) {
-      wanted[s.link] += flow.count * s.seconds * each;
-    }
-  }
   std::ranges::fill(full, false);
   double left_of_nodes = 1;
-  while (going > 0) {
-    const double wanted_of_nodes = going * of_nodes;
-    const auto is_wanted = [&](std::size_t link) { return wanted[link] > kRounding * of_nodes; };
+  while (std::ranges::any_of(flows, [](const Flow& flow) { return !flow.is_held; })) {
+    // By those that are not held, at a rate of 1: anew each time, so that nothing is left of
+    // others.
+    std::ranges::fill(wanted, 0);
+    double wanted_of_nodes = 0;
+    for (const Flow& flow : flows) {
+      if (flow.is_held) continue;
+      wanted_of_nodes += flow.count * of_nodes;
+      for (const RoundsUse::Share& s : kinds[flow.kind]) {
+        wanted[s.link] += flow.count * s.seconds * each;
+      }
+    }
     double more = left_of_nodes / wanted_of_nodes;
     for (std::size_t i = 0; i < full.size(); ++i) {
-      if (is_wanted(i)) more = std::min(more, left[i] / wanted[i]);
+      if (wanted[i] > 0) more = std::min(more, left[i] / wanted[i]);
     }
     left_of_nodes -= more * wanted_of_nodes;
     for (std::size_t i = 0; i < full.size(); ++i) {
-      if (!is_wanted(i)) continue;
       left[i] -= more * wanted[i];
-      if (left[i] < kRounding) full[i] = true;
+      if (wanted[i] > 0 && left[i] < kRounding) full[i] = true;
     }
     for (Flow& flow : flows) {
       if (flow.is_held) continue;
@@ -189,9 +190,6 @@ void share_fairly(const std::vector<Shares>& kinds, double each, double of_nodes
       const Shares& shares = kinds[flow.kind];
       flow.is_held = left_of_nodes < kRounding ||
                      std::ranges::any_of(shares, [&](const auto& s) { return full[s.link] != 0; });
-      if (!flow.is_held) continue;
-      going -= flow.count;
-      for (const RoundsUse::Share& s : shares) wanted[s.link] -= flow.count * s.seconds * each;
     }
   }
 }
@@ -335,7 +333,10 @@ std::optional<RoundsUse> RoundsUse::of_all_to_all(const Machine& machine, const 
   }
   const std::uint32_t alike = nodes_of_rack_or_pod(machine).value_or(nodes);
   if (nodes % alike != 0 || nodes < 2 * alike) return {};
-  if (std::uint64_t{alike} * nodes > kMostPairs) return {};
+  const NetworkSpec& network = machine.fabric().spec().network;
+  const bool goes_around = network.inside == NetworkSpec::Inside::kRing;
+  const std::uint64_t hops = goes_around ? network.rack_leaves.value_or(1) : 1;
+  if (std::uint64_t{alike} * nodes * hops > kMostHops) return {};
   Crossings crossings(machine, leaves, alike);
   RoundsUse out{machine, stop};
   Kinds kinds;

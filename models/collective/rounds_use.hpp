@@ -27,12 +27,13 @@ namespace weft {
 class RoundsUse {
  public:
   /// nullopt but for two full racks and more, each with its nodes' NICs on its leaves in one order;
-  /// where two nodes have no route, or more than kMostPairs pairs of nodes are to be looked at.
+  /// where two nodes have no route, or more than kMostHops are to be looked at: of each node of a
+  /// rack and any other one, in a ring one a leaf.
   /// Preconditions: folded Clos, load is spread, GPUs have NICs. The machine and `stop` must
   /// outlive it. Throws Stopped soon after `stop` asks for it; takes() does too.
   static std::optional<RoundsUse> of_all_to_all(const Machine& machine, const Schedule& schedule,
                                                 const Stop* stop = nullptr);
-  static constexpr std::uint64_t kMostPairs = 8'000'000;  ///< some seconds
+  static constexpr std::uint64_t kMostHops = 400'000'000;  ///< some seconds
 
   struct Taken {
     Duration time;

@@ -373,7 +373,8 @@ PlanRun extend(const StandIn& in, const RowRunner& runner,
     }
     time = taken.time;
     const auto distances = static_cast<std::int64_t>(use->distances());
-    if (more > Duration{}) {
+    constexpr double kRounding = 1e-9;
+    if (more.as_s() > kRounding * time.as_s()) {
       extended.push_back({.by = "round",
                           .from = {},
                           .steps = distances,

@@ -102,7 +102,13 @@ double even_seconds(ScenarioMachine& on, const Scenario& scenario, Bytes each, M
   const RunResult result = prepared.run(Op::kAllToAll, {Bytes{each.count() * on.gpus()}},
                                         {std::string(memory_path_name(path))});
   if (result.rows.empty()) throw Stopped("stopped");
-  return result.rows.front().time_us * 1e-6;
+  const ResultRow& row = result.rows.front();
+  if (!row.extended.empty() && on.fabric().spec().network.inside != NetworkSpec::Inside::kTree) {
+    throw InputError(
+        "how far off an estimate is over racks whose leaves are joined side by side (inside: ring, "
+        "clique) is not known beyond what runs whole; take fewer nodes, or inside: tree");
+  }
+  return row.time_us * 1e-6;
 }
 
 /// Says how long an estimate will take, if that is long.

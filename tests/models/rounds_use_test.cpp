@@ -85,6 +85,16 @@ TEST(RoundsUse, SlowNodesAreNotHeldUp) {
   EXPECT_TRUE(taken.full_s.empty());
 }
 
+// Links that are slower by orders of magnitude share what there is, and come to an end.
+TEST(RoundsUse, LinksMayBeFarSlowerThanNodes) {
+  const RacksOfFour ring("ring", 48, "0.001 GB/s");
+  const Duration nics = of_nics(ring.machine());
+  const RoundsUse::Taken slow = ring.use()->takes(kEach, {12, kEach}, nics);
+  const RacksOfFour twice("ring", 48, "0.002 GB/s");
+  const RoundsUse::Taken less = twice.use()->takes(kEach, {12, kEach}, nics);
+  EXPECT_NEAR(slow.time.as_s() / less.time.as_s(), 2, 1e-3);
+}
+
 // How far off the rest is, is not known.
 TEST(RoundsUse, IsOfTwoFullRacksAndMore) {
   EXPECT_FALSE(RacksOfFour("ring", 4).use());

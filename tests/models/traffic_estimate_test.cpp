@@ -343,6 +343,18 @@ TEST(TrafficEstimate, IsOfTheUplinksThatAreLeft) {
   EXPECT_DOUBLE_EQ(counted.time_us, listed.time_us);
 }
 
+// An even all-to-all is told by samples there, but no estimate of traffic was compared.
+TEST(TrafficEstimate, RacksJoinedSideBySideAreRefused) {
+  TrafficSpec spec = dispatch(0);
+  spec.experts = 32'768;
+  try {
+    predicted(spec, 4096, {"gdr"}, {}, TrafficBy::kEstimate, "racks-32k");
+    ADD_FAILURE() << "answered";
+  } catch (const InputError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("joined side by side"));
+  }
+}
+
 // More choices of experts than are drawn, but few pairs: these are added up one by one where each
 // takes a way of its own; many are refused for what makes them unlike.
 TEST(TrafficEstimate, EvenTrafficOfPairsThatAreUnlike) {
