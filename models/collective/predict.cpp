@@ -97,8 +97,7 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
     const char* of = ready.machine.fabric().network_tiers().size() > 2 ? "pods" : "racks";
     if (!alike) {
       return ", or nodes that are packed (network.placement), without failed uplinks, on racks "
-             "that "
-             "hold whole nodes";
+             "that hold whole nodes";
     }
     if (nodes % *alike != 0 || nodes < 2 * *alike) {
       return fmt::format(", or a multiple of {} nodes: two full {} and more", *alike, of);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
@@ -331,13 +330,13 @@ std::optional<RoundsUse> RoundsUse::of_all_to_all(const Machine& machine, const 
   for (std::uint32_t node = 0; node < nodes; ++node) {
     if (!leaves.has(node)) return {};
   }
-  const std::uint32_t alike = nodes_of_rack_or_pod(machine).value_or(nodes);
-  if (nodes % alike != 0 || nodes < 2 * alike) return {};
+  const std::optional<std::uint32_t> alike = nodes_of_rack_or_pod(machine);
+  if (!alike || nodes % *alike != 0 || nodes < 2 * *alike) return {};
   const NetworkSpec& network = machine.fabric().spec().network;
   const bool goes_around = network.inside == NetworkSpec::Inside::kRing;
   const std::uint64_t hops = goes_around ? network.rack_leaves.value_or(1) : 1;
-  if (std::uint64_t{alike} * nodes * hops > kMostHops) return {};
-  Crossings crossings(machine, leaves, alike);
+  if (std::uint64_t{*alike} * nodes * hops > kMostHops) return {};
+  Crossings crossings(machine, leaves, *alike);
   RoundsUse out{machine, stop};
   Kinds kinds;
   for (const std::uint32_t distance : p2p_node_distances(nodes)) {

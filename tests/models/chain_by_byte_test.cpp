@@ -9,25 +9,20 @@
 namespace weft::test::models_chain_by_byte {
 namespace {
 
-ResultRow row_of(const std::string& topology, const std::string& op, std::uint32_t nodes,
+ResultRow row_by(const std::string& topology, const std::string& op, std::uint32_t nodes,
                  Bytes bytes, int channels, bool folds = true) {
-  Scenario scenario = scenario_of(topology, nodes, op, bytes);
-  scenario.memory_paths = {"gdr"};
-  PredictOptions options;
-  options.threads = 1;
-  options.folds = folds;
-  options.set.push_back(parse_setting("nccl.channels=" + std::to_string(channels)));
-  options.set.push_back(parse_setting("nccl.proto=LL128"));
-  return predict(scenario, options, make_catalog()).rows.at(0);
+  return decided_row(topology, nodes, op, bytes,
+                     {"nccl.channels=" + std::to_string(channels), "nccl.proto=LL128"},
+                     Fidelity::kFluid, folds);
 }
 
 // No multiple of chunks; on the cluster itself, and on few nodes in the place of many.
 TEST(ChainByByte, IsAsAllBytes) {
   const Bytes bytes{100'000'000'001};
-  const ResultRow whole = row_of("genoa-2p-same-switch.yaml", "reduce", 4, bytes, 2, false);
+  const ResultRow whole = row_by("genoa-2p-same-switch.yaml", "reduce", 4, bytes, 2, false);
   EXPECT_TRUE(whole.extended.empty());
   for (const std::uint32_t nodes : {4U, 9U}) {
-    const ResultRow row = row_of("genoa-2p-same-switch.yaml", "reduce", nodes, bytes, 2);
+    const ResultRow row = row_by("genoa-2p-same-switch.yaml", "reduce", nodes, bytes, 2);
     ASSERT_EQ(row.extended.size(), nodes > 6 ? 2U : 1U);
     EXPECT_EQ(row.extended.back().by, "byte");
     EXPECT_NEAR(row.time_us / whole.time_us, 1, 1e-4) << nodes;
@@ -38,7 +33,7 @@ TEST(ChainByByte, IsAsAllBytes) {
 // 48 ranks share NVLinks: a launch alone has their pace once there is a chunk at each of them. All
 // bytes took 7112.15 us.
 TEST(ChainByByte, ALaunchAloneHasThePaceOfManyOnceItIsFull) {
-  const ResultRow row = row_of("hgx-h800-4nic.yaml", "reduce", 9, Bytes::gib(1), 16);
+  const ResultRow row = row_by("hgx-h800-4nic.yaml", "reduce", 9, Bytes::gib(1), 16);
   ASSERT_EQ(row.extended.size(), 2U);
   EXPECT_EQ(row.extended.back().by, "byte");
   EXPECT_NEAR(row.time_us / 7112.15, 1, 0.01);

@@ -18,14 +18,7 @@ using ::testing::HasSubstr;
 ResultRow alltoall_row(const std::string& topology, std::uint32_t nodes, Bytes bytes,
                        const std::vector<std::string>& settings, Fidelity fidelity,
                        bool folds = true) {
-  Scenario scenario = scenario_of(topology, nodes, "alltoall", bytes);
-  scenario.memory_paths = {"gdr"};
-  PredictOptions options;
-  options.threads = 1;
-  options.fidelity = fidelity;
-  options.folds = folds;
-  for (const std::string& text : settings) options.set.push_back(parse_setting(text));
-  return predict(scenario, options, make_catalog()).rows.at(0);
+  return decided_row(topology, nodes, "alltoall", bytes, settings, fidelity, folds);
 }
 
 /// Its busbw.

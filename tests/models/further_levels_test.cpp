@@ -121,6 +121,16 @@ class FurtherLevelsTest : public ::testing::Test {
                              path) != nullptr;
   }
 
+  /// Of 128 nodes of one NIC on leaves: where uplinks of 8:1 hold the cluster's groups up
+  /// alone, few nodes do not stand for it.
+  void expect_only_of_leaves_that_never_block(const StepSpec& step) {
+    topology_ = "topologies/genoa-2p-same-switch.yaml";
+    options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
+    EXPECT_TRUE(are_of(step, 128));
+    options_.set.push_back(parse_setting("network.oversubscription=8"));
+    EXPECT_FALSE(are_of(step, 128));
+  }
+
   std::string topology_{"topologies/hgx-h100-8nic.yaml"};
   std::uint32_t gpus_{8};  // a node
   ParamCatalog catalog_{make_catalog()};
@@ -329,11 +339,7 @@ TEST_F(FurtherLevelsTest, AreNotOfStagesThatOnlyTheClusterHoldsUp) {
   step.degrees = {1, 1, 1, 2, 2};
   step.sequence = false;
   step.layers = 2;
-  topology_ = "topologies/genoa-2p-same-switch.yaml";
-  options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
-  EXPECT_TRUE(are_of(step, 128));
-  options_.set.push_back(parse_setting("network.oversubscription=8"));
-  EXPECT_FALSE(are_of(step, 128));
+  expect_only_of_leaves_that_never_block(step);
 }
 
 // The two ranks that share a layer are 64 nodes apart, on two leaves; of 16 nodes all are on one.
@@ -343,11 +349,7 @@ TEST_F(FurtherLevelsTest, AreNotOfTensorGroupsThatOnlyTheClusterHoldsUp) {
   step.order = {Parallel::kData, Parallel::kTensor, Parallel::kContext, Parallel::kExpert,
                 Parallel::kPipeline};
   step.layers = 1;
-  topology_ = "topologies/genoa-2p-same-switch.yaml";
-  options_.set = {parse_setting("network.kind=leaf-spine"), parse_setting("network.ports=64")};
-  EXPECT_TRUE(are_of(step, 128));
-  options_.set.push_back(parse_setting("network.oversubscription=8"));
-  EXPECT_FALSE(are_of(step, 128));
+  expect_only_of_leaves_that_never_block(step);
 }
 
 TEST_F(FurtherLevelsTest, OfThousandsOfNodesPartsSumToTheStep) {

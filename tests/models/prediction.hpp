@@ -49,6 +49,23 @@ inline Scenario scenario_of(const std::string& topology, std::uint32_t nodes, co
   return scenario;
 }
 
+/// The row of a collective of one size over one memory path, as NCCL decides it, with settings
+/// "key=value". Not `folds`: of every rank.
+inline ResultRow decided_row(const std::string& topology, std::uint32_t nodes,
+                             const std::string& op, Bytes bytes,
+                             const std::vector<std::string>& settings,
+                             Fidelity fidelity = Fidelity::kFluid, bool folds = true,
+                             const std::string& memory_path = "gdr") {
+  Scenario scenario = scenario_of(topology, nodes, op, bytes);
+  scenario.memory_paths = {memory_path};
+  PredictOptions options;
+  options.threads = 1;
+  options.fidelity = fidelity;
+  options.folds = folds;
+  for (const std::string& text : settings) options.set.push_back(parse_setting(text));
+  return predict(scenario, options, make_catalog()).rows.at(0);
+}
+
 /// The rows of the quickstart's scenario, for one size and memory path, with settings "key=value".
 /// Rings by weft's simple rule: these tests hold the devices' models to closed forms for a schedule
 /// that stays the same, whatever NCCL would decide on the machine they change.

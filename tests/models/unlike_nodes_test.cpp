@@ -24,23 +24,10 @@ using ::testing::HasSubstr;
 
 constexpr const char* kGenoa = "genoa-2p-same-switch.yaml";
 
-ResultRow run(const std::string& topology, std::uint32_t nodes, const std::string& op, Bytes bytes,
-              const std::vector<std::string>& settings, Fidelity fidelity = Fidelity::kFluid,
-              bool folds = true, const std::string& memory_path = "gdr") {
-  Scenario scenario = scenario_of(topology, nodes, op, bytes);
-  scenario.memory_paths = {memory_path};
-  PredictOptions options;
-  options.threads = 1;
-  options.fidelity = fidelity;
-  options.folds = folds;
-  for (const std::string& text : settings) options.set.push_back(parse_setting(text));
-  return predict(scenario, options, make_catalog()).rows.at(0);
-}
-
 std::string refusal(const std::string& topology, std::uint32_t nodes,
                     const std::vector<std::string>& settings) {
   try {
-    run(topology, nodes, "allreduce", Bytes::mib(1), settings);
+    decided_row(topology, nodes, "allreduce", Bytes::mib(1), settings);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -84,8 +71,8 @@ TEST(UnlikeNodes, OfEachNodeItIsOfAll) {
         }
         settings.insert(settings.end(), set.begin(), set.end());
         try {
-          return run("hgx-h100-2nic.yaml", 2, "allreduce", Bytes::mib(1), settings,
-                     Fidelity::kFluid, true, path)
+          return decided_row("hgx-h100-2nic.yaml", 2, "allreduce", Bytes::mib(1), settings,
+                             Fidelity::kFluid, true, path)
               .time_us;
         } catch (const InputError&) {
           return -1;  // one that cannot be on this machine
@@ -110,7 +97,7 @@ TEST(UnlikeNodes, OneSlowNicSetsThePaceOfARing) {
   const std::vector<std::string> ring{"nccl.algo=Ring", "nccl.proto=Simple"};
   const auto busbw = [&](std::vector<std::string> settings, bool folds = true) {
     settings.insert(settings.end(), ring.begin(), ring.end());
-    return run(kGenoa, 6, "allreduce", Bytes::mib(256), settings, Fidelity::kFluid, folds)
+    return decided_row(kGenoa, 6, "allreduce", Bytes::mib(256), settings, Fidelity::kFluid, folds)
         .busbw_gb_per_s;
   };
   const double healthy = busbw({});
@@ -130,9 +117,9 @@ TEST(UnlikeNodes, OneSlowNicSetsThePaceOfARing) {
 TEST(UnlikeNodes, FoldingKeepsThemApart) {
   for (const char* op : {"allreduce", "alltoall", "allgather"}) {
     const std::vector<std::string> settings{"nic3@2.trained_width=4", "cpu0@1.iommu=translate"};
-    const ResultRow whole = run("hgx-h100-8nic.yaml", 4, op, Bytes::mib(2), settings,
-                                Fidelity::kFluid, /*folds=*/false);
-    const ResultRow folded = run("hgx-h100-8nic.yaml", 4, op, Bytes::mib(2), settings);
+    const ResultRow whole = decided_row("hgx-h100-8nic.yaml", 4, op, Bytes::mib(2), settings,
+                                        Fidelity::kFluid, /*folds=*/false);
+    const ResultRow folded = decided_row("hgx-h100-8nic.yaml", 4, op, Bytes::mib(2), settings);
     EXPECT_NEAR(folded.time_us, whole.time_us, 1e-9 * whole.time_us) << op;
   }
 }
@@ -143,8 +130,8 @@ TEST(UnlikeNodes, SamplesHaveItAmongThem) {
   const auto time = [](const std::string& slow, const char* op, bool folds) {
     std::vector<std::string> settings{"gpu.count=1", "nic.count=1", "nccl.algo=auto"};
     if (!slow.empty()) settings.push_back(slow + ".trained_width=4");
-    return run("genoa-2p-same-switch.yaml", 40, op, Bytes::mib(4), settings, Fidelity::kFluid,
-               folds);
+    return decided_row("genoa-2p-same-switch.yaml", 40, op, Bytes::mib(4), settings,
+                       Fidelity::kFluid, folds);
   };
   for (const auto& [op, within] : {std::pair{"allreduce", 0.05}, std::pair{"alltoall", 0.08}}) {
     for (const char* slow : {"nic0@0", "nic0@17", "nic0@22", "nic0@39"}) {
@@ -160,8 +147,8 @@ TEST(UnlikeNodes, SamplesHaveItAmongThem) {
 // without it.
 TEST(UnlikeNodes, SamplesAreNoFasterForASlowNode) {
   const auto time = [](const std::string& setting, Bytes bytes, bool folds) {
-    return run(kGenoa, 66, "allreduce", bytes, {"nccl.algo=Tree", "nccl.proto=Simple", setting},
-               Fidelity::kFluid, folds);
+    return decided_row(kGenoa, 66, "allreduce", bytes,
+                       {"nccl.algo=Tree", "nccl.proto=Simple", setting}, Fidelity::kFluid, folds);
   };
   for (const std::int64_t mib : {1, 2, 8}) {
     const ResultRow slow = time("nic0@5.trained_width=8", Bytes::mib(mib), true);
@@ -177,7 +164,8 @@ TEST(UnlikeNodes, OfSeveralTheSlowestCounts) {
                        bool folds) {
     std::vector<std::string> settings{"gpu.count=1", "nic.count=1", "nccl.algo=auto"};
     settings.insert(settings.end(), slow.begin(), slow.end());
-    return run("genoa-2p-same-switch.yaml", 40, op, bytes, settings, Fidelity::kFluid, folds);
+    return decided_row("genoa-2p-same-switch.yaml", 40, op, bytes, settings, Fidelity::kFluid,
+                       folds);
   };
   const std::string x8 = "nic0@5.trained_width=8";
   const std::string x4 = "nic0@22.trained_width=4";
@@ -250,16 +238,16 @@ std::vector<std::string> many_slow(std::uint32_t nodes) {
 // Of many the delays add up, so they run whole.
 TEST(UnlikeNodes, OfAChainEachOneIsLookedAt) {
   const std::vector<std::string> two{"nic0@0.read_tags=2", "nic0@5.read_tags=2"};
-  const double one = run(kGenoa, 40, "reduce", Bytes::mib(16), {two.back()}).time_us;
-  EXPECT_GE(run(kGenoa, 40, "reduce", Bytes::mib(16), two).time_us, 0.999 * one);
+  const double one = decided_row(kGenoa, 40, "reduce", Bytes::mib(16), {two.back()}).time_us;
+  EXPECT_GE(decided_row(kGenoa, 40, "reduce", Bytes::mib(16), two).time_us, 0.999 * one);
   std::vector<std::string> many;
   for (int node = 1; node < 40; ++node) {
     many.push_back("nic0@" + std::to_string(node) + ".latency=20 us");
   }
   many.emplace_back("nccl.algo=Ring");
   const ResultRow whole =
-      run(kGenoa, 40, "allreduce", Bytes::mib(1), many, Fidelity::kFluid, false);
-  EXPECT_NEAR(run(kGenoa, 40, "allreduce", Bytes::mib(1), many).time_us, whole.time_us,
+      decided_row(kGenoa, 40, "allreduce", Bytes::mib(1), many, Fidelity::kFluid, false);
+  EXPECT_NEAR(decided_row(kGenoa, 40, "allreduce", Bytes::mib(1), many).time_us, whole.time_us,
               0.001 * whole.time_us);
 }
 
@@ -286,7 +274,8 @@ TEST(UnlikeNodes, AChainHasTwoEnds) {
   }
   const auto time = [](std::uint32_t slow) {
     const std::string name = "nic0@" + std::to_string(slow);
-    const ResultRow row = run(kGenoa, 41, "broadcast", Bytes::gib(4), {name + ".read_tags=2"});
+    const ResultRow row =
+        decided_row(kGenoa, 41, "broadcast", Bytes::gib(4), {name + ".read_tags=2"});
     EXPECT_THAT(row.extended, ElementsAre(Field(&ResultRow::Extended::by, "chain")));
     return row.time_us;
   };
@@ -295,7 +284,8 @@ TEST(UnlikeNodes, AChainHasTwoEnds) {
   // turn than that of an even number.
   const auto by_turns = [](const char* op, const char* late, bool folds) {
     const std::vector<std::string> settings{late, "nccl.channels=1", "nccl.proto=LL"};
-    return run("hgx-h200-8nic.yaml", 9, op, Bytes::mib(72), settings, Fidelity::kFluid, folds);
+    return decided_row("hgx-h200-8nic.yaml", 9, op, Bytes::mib(72), settings, Fidelity::kFluid,
+                       folds);
   };
   for (const auto& [op, late] : {std::pair{"broadcast", "nic0@8.latency=60 us"},
                                  std::pair{"reduce", "nic0@0.latency=60 us"}}) {
@@ -319,7 +309,7 @@ TEST(UnlikeNodes, ARingPassesItOnceAround) {
     for (const char* also : {"nccl.algo=Ring", "nccl.proto=LL", "nccl.channels=8"}) {
       settings.emplace_back(also);
     }
-    return run(kGenoa, nodes, "allreduce", bytes, settings, Fidelity::kFluid, folds);
+    return decided_row(kGenoa, nodes, "allreduce", bytes, settings, Fidelity::kFluid, folds);
   };
   const auto slower_by = [](const char* latency) {
     return std::string("nic0@5.latency=") + latency;
@@ -414,8 +404,8 @@ TEST(UnlikeNodes, TreesHaveParentsAndChildren) {
 TEST(UnlikeNodes, DelaysOfNeighboursAddUp) {
   const auto compare = [](const char* topology, const char* op, Bytes bytes,
                           const std::vector<std::string>& settings, double tolerance) {
-    const ResultRow few = run(topology, 40, op, bytes, settings);
-    const ResultRow whole = run(topology, 40, op, bytes, settings, Fidelity::kFluid, false);
+    const ResultRow few = decided_row(topology, 40, op, bytes, settings);
+    const ResultRow whole = decided_row(topology, 40, op, bytes, settings, Fidelity::kFluid, false);
     EXPECT_NEAR(few.time_us, whole.time_us, tolerance * whole.time_us) << op << settings.back();
     if (op == std::string("sendrecv")) return;  // not extended
     EXPECT_THAT(few.extended, ::testing::Not(::testing::IsEmpty())) << "is it sampled?";
@@ -433,7 +423,7 @@ TEST(UnlikeNodes, DelaysOfNeighboursAddUp) {
   const std::vector<std::string> ends{"nic0@0.latency=60 us",  "nic1@0.latency=60 us",
                                       "nic0@39.latency=60 us", "nic1@39.latency=60 us",
                                       "nccl.channels=2",       "nccl.proto=LL"};
-  EXPECT_THAT(run(by_turns, 40, "broadcast", Bytes::mib(20), ends).extended, ElementsAre())
+  EXPECT_THAT(decided_row(by_turns, 40, "broadcast", Bytes::mib(20), ends).extended, ElementsAre())
       << "runs whole";
   compare(by_turns, "allreduce", Bytes::mib(10),
           {"nic1@0.latency=60 us", "nic1@39.latency=60 us", "nic1@20.latency=60 us",
@@ -456,9 +446,9 @@ TEST(UnlikeNodes, OfManyInTreesAllRunWithFewerBytes) {
       settings.emplace_back(also);
     }
     const Bytes bytes = Bytes::mib(256);
-    const ResultRow few = run(kGenoa, nodes, "allreduce", bytes, settings);
+    const ResultRow few = decided_row(kGenoa, nodes, "allreduce", bytes, settings);
     const ResultRow whole =
-        run(kGenoa, nodes, "allreduce", bytes, settings, Fidelity::kFluid, false);
+        decided_row(kGenoa, nodes, "allreduce", bytes, settings, Fidelity::kFluid, false);
     EXPECT_NEAR(few.time_us, whole.time_us, 0.01 * whole.time_us) << settings.front();
     ASSERT_EQ(few.extended.size(), 1U);
     EXPECT_EQ(few.extended.front().by, "byte");
@@ -476,9 +466,9 @@ TEST(UnlikeNodes, SamplesKnowTheirPlaceInTheTrees) {
     for (const std::uint32_t slow : {0U, 1U, 17U, 20U, 39U, nodes - 1}) {
       const std::string name = "nic0@" + std::to_string(slow);
       const auto time = [&](bool folds) {
-        return run(kGenoa, nodes, "allreduce", Bytes::mib(4),
-                   {"nccl.algo=Tree", "nccl.channels=2", name + ".trained_width=1"},
-                   Fidelity::kFluid, folds);
+        return decided_row(kGenoa, nodes, "allreduce", Bytes::mib(4),
+                           {"nccl.algo=Tree", "nccl.channels=2", name + ".trained_width=1"},
+                           Fidelity::kFluid, folds);
       };
       const ResultRow few = time(true);
       const ResultRow whole = time(false);
@@ -490,7 +480,7 @@ TEST(UnlikeNodes, SamplesKnowTheirPlaceInTheTrees) {
 
 TEST(UnlikeNodes, ADeviceBeatsItsKind) {
   const auto time = [](const std::vector<std::string>& settings) {
-    return run("hgx-h100-2nic.yaml", 2, "allreduce", Bytes::mib(16), settings).time_us;
+    return decided_row("hgx-h100-2nic.yaml", 2, "allreduce", Bytes::mib(16), settings).time_us;
   };
   const double slow = time({"nic0@1.trained_width=4", "nic1@1.trained_width=16"});
   EXPECT_EQ(time({"nic0@1.trained_width=4", "nic@1.trained_width=16"}), slow);
@@ -501,9 +491,9 @@ TEST(UnlikeNodes, ADeviceBeatsItsKind) {
 TEST(UnlikeNodes, PacketsSeeThemToo) {
   const std::vector<std::string> settings{"nccl.algo=Ring", "nccl.proto=Simple", "nccl.channels=2",
                                           "nic0@2.trained_width=4"};
-  const ResultRow fluid = run(kGenoa, 3, "allreduce", Bytes::mib(16), settings);
+  const ResultRow fluid = decided_row(kGenoa, 3, "allreduce", Bytes::mib(16), settings);
   const ResultRow packets =
-      run(kGenoa, 3, "allreduce", Bytes::mib(16), settings, Fidelity::kPacket);
+      decided_row(kGenoa, 3, "allreduce", Bytes::mib(16), settings, Fidelity::kPacket);
   EXPECT_NEAR(packets.time_us, fluid.time_us, 0.04 * fluid.time_us);
   EXPECT_THAT(packets.limited_by.front().where, HasSubstr("nic0@2"));
   EXPECT_THAT(fluid.limited_by.front().where, HasSubstr("nic0@2"));
