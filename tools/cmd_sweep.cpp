@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <iostream>
 #include <map>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/collective/effort.hpp"
 #include "models/collective/joint_progress.hpp"
 #include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
@@ -160,6 +162,37 @@ std::optional<Block> run_point(const Sweep& sweep, std::size_t point, PredictOpt
   }
 }
 
+/// How long all points take, by what those say that have begun.
+class SweepEstimate {
+ public:
+  /// Of `points`, shared by `threads`; the first one's is told by `progress`, if all take long.
+  SweepEstimate(std::size_t points, unsigned threads, Progress& progress)
+      : of_each_(points), threads_{threads}, progress_{progress} {}
+
+  /// A point takes so many seconds of one core; how long all take, s.
+  double hears(std::size_t point, double seconds) {
+    const std::lock_guard lock(mutex_);
+    begun_ += of_each_[point] == 0 && seconds > 0 ? 1U : 0U;
+    sum_ += seconds - std::exchange(of_each_[point], seconds);
+    if (begun_ == 0) return 0;
+    const double all = sum_ / static_cast<double>(begun_) * static_cast<double>(of_each_.size());
+    if (!std::exchange(is_told_, true) && of_each_.size() > 1 && all >= kLongRun) {
+      progress_.say(fmt::format("{} points, if all are like the first: up to about {}",
+                                of_each_.size(), of_one_core(all)));
+    }
+    return all / threads_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<double> of_each_;
+  unsigned threads_;
+  Progress& progress_;
+  double sum_{0};
+  std::size_t begun_{0};
+  bool is_told_{false};
+};
+
 /// Runs those of the points that are not in `done` and adds them, until it is stopped. Each goes to
 /// the journal when it is there. What was set without an effect, by points.
 std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
@@ -173,9 +206,11 @@ std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
   if (missing.empty()) return without_effect;
   std::mutex mutex;
   Pace pace("points");
-  const Progress told([&pace] { return pace.text(); });
+  Progress told([&pace] { return pace.text(); });
+  SweepEstimate estimate(missing.size(), threads_each(1, sweep.options.threads), told);
+  std::atomic<double> in_all{0};
   JointProgress progress(std::vector<std::size_t>(missing.size(), 1), [&](const RunProgress& p) {
-    pace.is_at(p.rows_done, p.rows, p.work_done / p.work);
+    pace.is_at(p.rows_done, p.rows, p.work_done / p.work, in_all);
   });
   const std::shared_ptr<SharedRuns> shared = make_shared_runs();
   parallel_for(missing.size(), sweep.options.threads, [&](std::size_t i) {
@@ -184,7 +219,9 @@ std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
     options.shared = shared;
     options.threads = threads_each(missing.size(), sweep.options.threads);
     options.on_progress = [&](const RunProgress& p) {
-      if (p.rows_done < p.rows) progress.is_at(i, 0, share_done(p));
+      if (p.rows_done == p.rows) return;
+      in_all = estimate.hears(i, p.work);
+      progress.is_at(i, 0, share_done(p));
     };
     const auto idle = [&](const std::string& note) {
       const std::lock_guard lock(mutex);

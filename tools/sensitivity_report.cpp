@@ -200,7 +200,8 @@ std::string assumed_text(const Sensitivity& sensitivity) {
   std::string unknown;
   std::set<std::size_t> named;
   for (const NotMoved& n : sensitivity.not_moved) {
-    if (sensitivity.params[n.param].origin != kAssumed || !named.insert(n.param).second) continue;
+    if (n.is_stopped || sensitivity.params[n.param].origin != kAssumed) continue;
+    if (!named.insert(n.param).second) continue;
     unknown +=
         (unknown.empty() ? "; not moved, so not known: " : ", ") + sensitivity.params[n.param].key;
   }
@@ -250,8 +251,13 @@ std::string sensitivity_text(const Sensitivity& sensitivity) {
   out += assumed_text(sensitivity);
   out += phases_text(sensitivity);
   std::size_t zeros = 0;
+  std::set<std::size_t> stopped;
   for (const NotMoved& n : sensitivity.not_moved) {
     const MovedParam& param = sensitivity.params[n.param];
+    if (n.is_stopped) {
+      stopped.insert(n.param);
+      continue;
+    }
     if (param.value.starts_with("0")) ++zeros;
     if (!param.value.starts_with("0")) {
       out += fmt::format("# not moved: {} = {}: {}\n", param.key, param.value, n.why);
@@ -259,6 +265,12 @@ std::string sensitivity_text(const Sensitivity& sensitivity) {
   }
   if (zeros > 0) {
     out += fmt::format("# not moved: {} parameters that are 0 (--json names them)\n", zeros);
+  }
+  if (!stopped.empty()) {
+    out += fmt::format(
+        "# not moved: {} of {} parameters, not known: stopped before that (--json names them, "
+        "--params KEY,... asks for some alone)\n",
+        stopped.size(), sensitivity.params.size());
   }
   for (const std::string& note : sensitivity.notes) out += "# note: " + note + '\n';
   return out;

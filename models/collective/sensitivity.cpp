@@ -272,7 +272,8 @@ void add_effects(const std::vector<Variant>& variants, const std::vector<Outcome
     for (std::size_t k = i; k <= last; ++k) {
       if (!outcomes[k].why_not.empty()) why = variants[k].value + ": " + outcomes[k].why_not;
     }
-    if (!why.empty()) out.not_moved.push_back({variant.param, why});
+    const bool is_stopped = why.ends_with(kStoppedBefore);
+    if (!why.empty()) out.not_moved.push_back({variant.param, why, is_stopped});
     for (RowEffects& row : out.rows) {
       if (!why.empty()) break;
       if (is_number) {
@@ -333,8 +334,7 @@ Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
   const std::vector<Outcome> outcomes =
       run_variants(scenario, topology, request, variants.all(), predictor, catalog);
   add_effects(variants.all(), outcomes, out);
-  out.is_stopped = std::any_of(outcomes.begin(), outcomes.end(),
-                               [](const Outcome& o) { return o.why_not == kStoppedBefore; });
+  out.is_stopped = std::ranges::any_of(out.not_moved, &NotMoved::is_stopped);
   out.notes = std::move(run.notes);
   if (!scenario.op.empty()) add_scale_note(out);  // others are of the nodes that they have
   out.provenance = std::move(run.provenance);

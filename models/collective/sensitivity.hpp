@@ -52,6 +52,7 @@ struct RowEffects {
 struct NotMoved {
   std::size_t param;
   std::string why;
+  bool is_stopped{false};  ///< before it was run
 };
 
 struct Sensitivity {

@@ -104,9 +104,11 @@ void Sizing::add_spines() {
       spec_.spines ? evenly(*spec_.spines, leaf.up, "spines") : fewest_upper(leaf.up, leaves());
   const std::uint32_t links = leaf.up / leaf.parents;
   const std::uint32_t most = leaf.ports / links;
-  require_fit(most - most % rack_, "a spine's " + std::to_string(leaf.ports) + " ports reach " +
-                                       std::to_string(most) + " leaves by " +
-                                       plural(links, "link") + " each");
+  require_fit(most - most % rack_,
+              "a spine's " + std::to_string(leaf.ports) + " ports reach " + std::to_string(most) +
+                  " leaves by " + plural(links, "link") + " each" +
+                  (spec_.kind == Kind::kRailOptimised ? "; with 'tiers: 3' cores join more"
+                                                      : "; a fat-tree joins more"));
   tiers_.push_back({.name = "spine",
                     .groups = cabling_.planes,
                     .group_size = leaf.parents,

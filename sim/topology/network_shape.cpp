@@ -203,8 +203,11 @@ void NetworkSizing::cable(std::uint32_t down) {
   const std::uint32_t on_leaf = evenly(in_plane, cabling_.leaves_of_block, "node_leaves");
   cabling_.nodes_of_block = down / on_leaf;
   if (cabling_.nodes_of_block == 0) {
+    std::uint32_t over = cabling_.leaves_of_block;
+    while (over < in_plane && (in_plane % over != 0 || in_plane / over > down)) ++over;
     refuse("a leaf's " + std::to_string(down) + " ports down cannot hold the " +
-           std::to_string(on_leaf) + " NICs of one node; a rail-optimised network spreads them");
+           std::to_string(on_leaf) + " NICs of one node" +
+           (down == 0 ? "" : "; 'node_leaves: " + std::to_string(over) + "' spreads them"));
   }
   cabling_.blocks = (nodes_ + cabling_.nodes_of_block - 1) / cabling_.nodes_of_block;
   if (is_clos(spec_) && spec_.groups) {
@@ -230,7 +233,11 @@ void NetworkSizing::require_fit(std::uint64_t most_leaves, const std::string& wh
   const std::uint64_t most = most_leaves / cabling_.leaves_of_block * cabling_.nodes_of_block;
   if (nodes_ <= most) return;
   refuse(plural(nodes_, "node") + " of " + plural(nics_, "NIC") + " do not fit, at most " +
-         std::to_string(most) + " do: " + why);
+         std::to_string(most) + " do" +
+         (most > 0 || cabling_.leaves_of_block == 1
+              ? ""
+              : ", as each is cabled to " + std::to_string(cabling_.leaves_of_block) + " leaves") +
+         ": " + why);
 }
 
 }  // namespace weft

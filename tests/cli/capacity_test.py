@@ -343,6 +343,15 @@ class Shards(CapacityTest):
         self.assertEqual((self.here / "out.csv").read_text(), whole)
 
 
+class Long(CapacityTest):
+    def test_a_sweep_says_beforehand_how_long_it_takes(self):
+        (self.here / "long.yaml").write_text(FAST_TEXT.replace("nodes: 4", "nodes: 128").replace("1 MiB", "256 MiB, 512 MiB, 1 GiB"))
+        run = weft("sweep", "long.yaml", "--set", "wire.rate=100 Gb/s,200 Gb/s,400 Gb/s", "--set", "nccl.decisions=nccl",
+                   "--set", "network.kind=rail-optimised", "--set", "network.ports=64", "--threads", "1", "--time-limit", "5s",
+                   cwd=self.here)
+        self.assertRegex(run.stderr.decode(), r"\A3 points, if all are like the first: up to about \d+ s of one core\n")
+
+
 class TwoNodes(CapacityTest):
     NOTE = "is asked of two nodes, which say little of more"
 

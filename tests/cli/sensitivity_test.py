@@ -148,6 +148,13 @@ class Sensitivity(CliTest):
             whys = {n["why"] for n in json.loads(run.stdout)["not_moved"]}
             self.assertTrue(any(why.endswith("stopped before it was run") for why in whys))
 
+    def test_what_was_stopped_is_one_line(self):
+        run = weft("sensitivity", WIRE, "--threads", "1", "--time-limit", "3s", cwd=self.here)
+        self.assertEqual(run.returncode, 130)
+        if run.stdout:
+            self.assertRegex(run.stdout.decode(), r"(?m)^# not moved: \d+ of \d+ parameters, not known: stopped")
+            self.assertNotIn("stopped before it was run", run.stdout.decode())
+
 
 if __name__ == "__main__":
     cli_test.main(__doc__)

@@ -430,7 +430,7 @@ TEST(NetworkBogus, WhatDoesNotFitIsRefused) {
   spec = network(Kind::kLeafSpine);
   EXPECT_EQ(refusal(spec, 257),
             "f.yaml:20:3: fabric: 257 nodes of 8 NICs do not fit, at most 256 do: a spine's 64 "
-            "ports reach 64 leaves by 1 link each");
+            "ports reach 64 leaves by 1 link each; a fat-tree joins more");
   spec.spines = 16;
   EXPECT_THAT(refusal(spec, 129), HasSubstr("at most 128 do"));
   spec.spines = 12;
@@ -445,7 +445,10 @@ TEST(NetworkBogus, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(refusal(spec), HasSubstr("either 'leaf_up' or 'oversubscription'"));
   spec = network(Kind::kLeafSpine);
   spec.leaf_down = 4;
-  EXPECT_THAT(refusal(spec), HasSubstr("a leaf's 4 ports down cannot hold the 8 NICs of one node"));
+  EXPECT_THAT(refusal(spec), HasSubstr("a leaf's 4 ports down cannot hold the 8 NICs of one node; "
+                                       "'node_leaves: 2' spreads them"));
+  spec.node_leaves = 2;
+  EXPECT_EQ(refusal(spec, 32), "accepted");
   spec = network(Kind::kLeafSpine);
   spec.cores = 4;
   EXPECT_THAT(refusal(spec), HasSubstr("'cores' belongs to networks of three tiers"));
@@ -453,6 +456,13 @@ TEST(NetworkBogus, WhatDoesNotFitIsRefused) {
   spec.tiers = 2;
   EXPECT_THAT(refusal(spec), HasSubstr("'tiers' belongs to rail-optimised networks"));
   EXPECT_THAT(refusal(network(Kind::kOneSwitch)), HasSubstr("'ports' belongs to networks of"));
+  spec = network(Kind::kRailOptimised);
+  EXPECT_THAT(refusal(spec, 257), HasSubstr("at most 256 do: a spine's 64 ports reach 64 leaves by "
+                                            "1 link each; with 'tiers: 3' cores join more"));
+  spec.ports = 4;
+  EXPECT_THAT(refusal(spec, 3),
+              HasSubstr("at most 0 do, as each is cabled to 8 leaves: a spine's 4 "
+                        "ports reach 4 leaves by 1 link each; with 'tiers: 3'"));
   spec = network(Kind::kRailOptimised);
   spec.tiers = 4;
   EXPECT_THAT(refusal(spec), HasSubstr("tiers: 4 is out of range; allowed: 1 to 3"));
