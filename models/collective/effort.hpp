@@ -15,6 +15,10 @@ double fluid_seconds(const PlanSize& size, Algorithm algorithm, bool one_switch,
 /// What is refused beforehand: some minutes on one core where it folds, and some GB.
 inline constexpr double kMostTransfers = 2e8;
 inline constexpr double kMostConnections = 4e6;
+/// Whether all launches of a plan, with so many transfers together, are.
+constexpr bool is_too_large(const PlanSize& launched) {
+  return launched.transfers > kMostTransfers || launched.connections > kMostConnections;
+}
 
 /// What packets of some runs take.
 struct PacketEffort {

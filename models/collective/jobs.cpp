@@ -145,7 +145,7 @@ std::vector<Plan> make_plans(const Cluster& cluster, const Scenario& scenario,
     const PlanSize own = decided.size(op, job.size);
     size.transfers += own.transfers;
     size.connections += own.connections;
-    if (size.transfers > kMostTransfers || size.connections > kMostConnections) {
+    if (is_too_large(size)) {
       throw TooLarge(fmt::format(
           "{}: the jobs up to this one are {:.1e} transfers over {:.1e} connections, more than "
           "{:.0e} or {:.0e}; take smaller sizes or fewer nodes",

@@ -139,8 +139,8 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   const Fabric& fabric = ready.machine.fabric();
   for (const RowTask& task : tasks) {
     const PlanSize size = size_of(ready, task);
+    if (!is_too_large(size)) continue;
     const bool long_run = size.transfers > kMostTransfers;
-    if (!long_run && size.connections <= kMostConnections) continue;
     throw TooLarge(fmt::format(
         "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or "
         "sizes{}{}",

@@ -293,10 +293,9 @@ StandIn Samples::of_all_to_all(const Asked& asked) {
 StandIn Samples::of_all_to_all_in_racks(const Asked& asked, Alike alike, const P2pSplit& split) {
   const auto& [op, bytes, path, unlike] = asked;
   const Schedule& schedule = schedules_.at(path);
-  const PlanSize size = plan_size(machine_.devices(), schedule, op, bytes);
-  const double launches = launches_of(machine_, op, Algorithm::kPointToPoint, 0, true);
-  if (size.connections <= kMostConnections && size.transfers * launches <= kMostTransfers)
-    return {};
+  PlanSize size = plan_size(machine_.devices(), schedule, op, bytes);
+  size.transfers *= launches_of(machine_, op, Algorithm::kPointToPoint, 0, true);
+  if (!is_too_large(size)) return {};
   const std::shared_ptr<const RoundsUse> use = rounds(path);
   if (!use) return {};
   const Fabric& fabric = machine_.fabric();

@@ -102,13 +102,23 @@ double even_seconds(ScenarioMachine& on, const Scenario& scenario, Bytes each, M
   const RunResult result = prepared.run(Op::kAllToAll, {Bytes{each.count() * on.gpus()}},
                                         {std::string(memory_path_name(path))});
   if (result.rows.empty()) throw Stopped("stopped");
-  const ResultRow& row = result.rows.front();
-  if (!row.extended.empty() && on.fabric().spec().network.inside != NetworkSpec::Inside::kTree) {
-    throw InputError(
-        "how far off an estimate is over racks whose leaves are joined side by side (inside: ring, "
-        "clique) is not known beyond what runs whole; take fewer nodes, or inside: tree");
-  }
-  return row.time_us * 1e-6;
+  return result.rows.front().time_us * 1e-6;
+}
+
+/// Refuses racks whose leaves are joined side by side where the even all-to-all is too large to run
+/// whole: it would be told by samples, by which no estimate was compared with a whole run.
+void refuse_joined_racks(ScenarioMachine& on, const Scenario& scenario, Bytes each,
+                         const Schedule& schedule) {
+  const bool are_joined = on.fabric().spec().network.inside != NetworkSpec::Inside::kTree;
+  if (!are_joined || on.machine().has_one_switch()) return;
+  const Bytes of_rank{each.count() * on.gpus()};
+  if (!is_too_large(plan_size(on.devices(), schedule, Op::kAllToAll, of_rank))) return;
+  throw TooLarge(
+      scenario.traffic->place,
+      "how far off an estimate is over racks whose leaves are joined side by side (inside: ring, "
+      "clique) is not known where an even all-to-all of as many bytes is too large to run whole; "
+      "take fewer nodes or bytes, or inside: tree; without --estimate traffic that is not even "
+      "runs whole where that takes no more than 20 minutes");
 }
 
 /// Says how long an estimate will take, if that is long.
@@ -365,9 +375,10 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   const auto largest = std::ranges::max_element(matrix, {}, &TaskSend::bytes);
   TrafficEstimate out =
       shown(on, all, sends_of_node(matrix, largest->from / gpus, gpus), path, options, notes);
-  if (options.check_only) return out;
   const Schedule schedule = on.decisions().schedule(all, path);
   const Mean mean = mean_of(matrix, ranks);
+  if (mean.share > 0) refuse_joined_racks(on, scenario, mean.each, schedule);
+  if (options.check_only) return out;
   const EvenBy by = leaves_tell(on.machine(), schedule) ? EvenBy::kLeaves : EvenBy::kEachPair;
   tell_long(
       static_cast<double>(matrix.size()) + (mean.share > 0 ? even_sends(on.machine(), by) : 0),
@@ -406,6 +417,7 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
                     "one, as {}; take fewer tokens or nodes",
                     unlike));
   }
+  refuse_joined_racks(on, scenario, even.each, schedule);
   if (options.check_only) return out;
   constexpr double kMostSends = 3e6;
   EvenBy by = EvenBy::kEachPair;

@@ -53,8 +53,8 @@ bool leaves_tell(const Machine& machine, const Schedule& schedule);
 
 /// The estimate of a scenario's traffic over one memory path, or over hosts' buffers, which `path`
 /// then is, with a note, where GPUDirect RDMA cannot be. Time grows with the pairs, memory with
-/// those of a node. Throws InputError, TooLarge as predict() does of an
-/// all-to-all, Stopped.
+/// those of a node. Throws InputError; TooLarge as predict() does of an all-to-all, and beforehand
+/// over racks joined side by side where that cannot run whole; Stopped.
 TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
                                  const TrafficMatrix& matrix, MemoryPath& path,
                                  const PredictOptions& options, const ParamCatalog& catalog,

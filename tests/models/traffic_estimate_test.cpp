@@ -343,15 +343,38 @@ TEST(TrafficEstimate, IsOfTheUplinksThatAreLeft) {
   EXPECT_DOUBLE_EQ(counted.time_us, listed.time_us);
 }
 
-// An even all-to-all is told by samples there, but no estimate of traffic was compared.
-TEST(TrafficEstimate, RacksJoinedSideBySideAreRefused) {
-  TrafficSpec spec = dispatch(0);
-  spec.experts = 32'768;
-  try {
-    predicted(spec, 4096, {"gdr"}, {}, TrafficBy::kEstimate, "racks-32k");
-    ADD_FAILURE() << "answered";
-  } catch (const InputError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("joined side by side"));
+// Two racks of four nodes. An even all-to-all of as many bytes would be told by samples, by which
+// no estimate was compared: that is refused, for its place, before anything is drawn up; a smaller
+// one runs whole.
+TEST(TrafficEstimate, RacksJoinedSideBySideAreRefusedBeyondWhatRunsWhole) {
+  PredictOptions options;
+  for (const char* text : {"network.kind=leaf-spine", "network.ports=64", "network.leaf_down=1",
+                           "network.leaf_up=1", "network.rack_leaves=4", "network.inside=ring"}) {
+    options.set.push_back(parse_setting(text));
+  }
+  const auto answer = [&](const TrafficSpec& spec) -> std::string {
+    try {
+      predicted(spec, 8, {"gdr"}, options, TrafficBy::kEstimate, "genoa-2p-same-switch");
+      return "answered";
+    } catch (const TooLarge& e) {
+      return e.what();
+    }
+  };
+  TrafficSpec drawn = dispatch(0);
+  drawn.experts = 8;
+  TrafficSpec even = drawn;
+  even.tokens = 1 << 23;
+  for (TrafficSpec* const spec : {&drawn, &even}) {
+    options.check_only = true;
+    spec->place = {"a.yaml", 4, 1};
+    spec->token_bytes = Bytes{(1LL << 30) * drawn.tokens / spec->tokens};
+    EXPECT_THAT(answer(*spec), AllOf(HasSubstr("a.yaml:4:1"), HasSubstr("joined side by side")));
+    options.check_only = false;
+    options.on_estimate = [](const std::string& told) { ADD_FAILURE() << told; };
+    EXPECT_THAT(answer(*spec), HasSubstr("joined side by side"));
+    options.on_estimate = {};
+    spec->token_bytes = Bytes{16};
+    EXPECT_EQ(answer(*spec), "answered");
   }
 }
 
