@@ -17,6 +17,7 @@
 
 #include "models/collective/effort.hpp"
 #include "models/collective/jobs.hpp"
+#include "models/collective/network_use.hpp"
 #include "models/collective/notes.hpp"
 #include "models/collective/prepared.hpp"
 #include "models/collective/repeated.hpp"
@@ -93,8 +94,12 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
   if (task.op == Op::kAllToAll && !task.stand_in.first &&
       network.inside != NetworkSpec::Inside::kTree) {
     const std::uint32_t nodes = ready.machine.fabric().nodes();
+    const std::vector<NetworkTier>& tiers = ready.machine.fabric().network_tiers();
+    if (tiers.front().switches() > kMostLeaves) {
+      return fmt::format(", or no more than {} leaves", kMostLeaves);
+    }
     const std::optional<std::uint32_t> alike = nodes_of_rack_or_pod(ready.machine);
-    const char* of = ready.machine.fabric().network_tiers().size() > 2 ? "pods" : "racks";
+    const char* of = tiers.size() > 2 ? "pods" : "racks";
     if (!alike) {
       return ", or nodes that are packed (network.placement), without failed uplinks, on racks "
              "that hold whole nodes";
@@ -102,7 +107,6 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
     if (nodes % *alike != 0 || nodes < 2 * *alike) {
       return fmt::format(", or a multiple of {} nodes: two full {} and more", *alike, of);
     }
-    return ", or smaller racks, with nodes that are all cabled alike";
   }
   return "";
 }

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "models/collective/effort.hpp"
 #include "models/collective/network_use.hpp"
 #include "models/collective/sample_network.hpp"
 #include "models/nccl/execute/p2p_plan.hpp"
@@ -45,6 +48,14 @@ class NodeLeaves {
   }
   DeviceId leaf_at(std::uint32_t node, std::size_t place) const { return leaf(node, nics_[place]); }
   double between(std::size_t from, std::size_t to) const { return between_[from][to]; }
+  /// Pairs of leaves of two nodes between which something goes.
+  double pairs() const {
+    std::ptrdiff_t out = 0;
+    for (const auto& of : between_) {
+      out += std::ranges::count_if(of, [](double amount) { return amount > 0; });
+    }
+    return static_cast<double>(out);
+  }
 
  private:
   static bool is_used(const P2pShares& shares, std::size_t nic) {
@@ -304,6 +315,36 @@ class Kinds {
   std::vector<Shares> all_;
 };
 
+/// How many nodes have their NICs on the leaves of the first one.
+std::uint32_t nodes_on_same_leaves(const Fabric& fabric) {
+  const std::vector<DeviceId> first = leaves_of(fabric, 0);
+  std::uint32_t out = 1;
+  while (out < fabric.nodes() && leaves_of(fabric, out) == first) ++out;
+  return out;
+}
+
+/// How long all Crossings take, in seconds of one core: each node of the first `alike` and any
+/// other one, both ways, are a pair for each two of their leaves; then each two leaves, fewer where
+/// nodes share them, have the hops of all their routes.
+double seconds_of_crossings(const Machine& machine, const NodeLeaves& leaves, std::uint32_t alike) {
+  constexpr double kPairSeconds = 7e-8;  // 6 to 8 on a busy core
+  constexpr double kHopSeconds = 2e-7;   // 1.5 to 2.4
+  const Fabric& fabric = machine.fabric();
+  const NetworkSpec& network = fabric.spec().network;
+  const double others = 2.0 * fabric.nodes() - alike;
+  const double pairs = alike * others * leaves.pairs();
+  // A distance leads from the nodes of one leaf to those of two at most.
+  const double of_leaves = pairs * std::min(1.0, 2.0 / nodes_on_same_leaves(fabric));
+  const std::uint64_t ways = fabric.wire_ways(leaves.nic(0, 0), leaves.nic(fabric.nodes() - 1, 0));
+  const double up_and_down = 2.0 * static_cast<double>(fabric.network_tiers().size() - 1);
+  double hops = of_leaves * static_cast<double>(ways) * up_and_down;
+  if (network.inside == NetworkSpec::Inside::kRing) {
+    const double around = network.rack_leaves.value_or(1) / 4.0;  // on average
+    hops += of_leaves * alike / others * around;
+  }
+  return pairs * kPairSeconds + hops * kHopSeconds;
+}
+
 }  // namespace
 
 std::optional<std::uint32_t> nodes_of_rack_or_pod(const Machine& machine) {
@@ -313,18 +354,18 @@ std::optional<std::uint32_t> nodes_of_rack_or_pod(const Machine& machine) {
   const bool is_packed = network.placement == NetworkSpec::Placement::kPacked;
   if (!is_packed || !network.failed_uplinks.empty()) return {};
   const std::vector<DeviceId> first = leaves_of(fabric, 0);
-  std::uint32_t of_block = 1;  // nodes that share their leaves
-  while (of_block < fabric.nodes() && leaves_of(fabric, of_block) == first) ++of_block;
   const std::size_t of_planes = std::set<DeviceId>(first.begin(), first.end()).size();
   const std::size_t leaves =
       tiers.size() > 2 ? tiers[1].below : std::size_t{network.rack_leaves.value_or(1)};
   const std::size_t leaves_of_all_planes = leaves * network.planes.value_or(1);
   if (leaves_of_all_planes % of_planes != 0) return {};
-  return static_cast<std::uint32_t>(leaves_of_all_planes / of_planes * of_block);
+  return static_cast<std::uint32_t>(leaves_of_all_planes / of_planes) *
+         nodes_on_same_leaves(fabric);
 }
 
-std::optional<RoundsUse> RoundsUse::of_all_to_all(const Machine& machine, const Schedule& schedule,
-                                                  const Stop* stop) {
+std::optional<RoundsUse> RoundsUse::of_all_to_all(
+    const Machine& machine, const Schedule& schedule, const Stop* stop,
+    const std::function<void(const std::string&)>& tell) {
   const std::uint32_t nodes = machine.fabric().nodes();
   const NodeLeaves leaves(machine.fabric(), p2p_shares(schedule));
   for (std::uint32_t node = 0; node < nodes; ++node) {
@@ -332,10 +373,12 @@ std::optional<RoundsUse> RoundsUse::of_all_to_all(const Machine& machine, const 
   }
   const std::optional<std::uint32_t> alike = nodes_of_rack_or_pod(machine);
   if (!alike || nodes % *alike != 0 || nodes < 2 * *alike) return {};
-  const NetworkSpec& network = machine.fabric().spec().network;
-  const bool goes_around = network.inside == NetworkSpec::Inside::kRing;
-  const std::uint64_t hops = goes_around ? network.rack_leaves.value_or(1) : 1;
-  if (std::uint64_t{*alike} * nodes * hops > kMostHops) return {};
+  const double seconds = seconds_of_crossings(machine, leaves, *alike);
+  if (seconds > kMostSeconds) return {};
+  if (tell && seconds >= kLongRun) {
+    tell(fmt::format("first about {} for counting what crosses which link in each round",
+                     of_one_core(seconds)));
+  }
   Crossings crossings(machine, leaves, *alike);
   RoundsUse out{machine, stop};
   Kinds kinds;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,13 +29,15 @@ namespace weft {
 class RoundsUse {
  public:
   /// nullopt but for two full racks and more, each with its nodes' NICs on its leaves in one order;
-  /// where two nodes have no route, or more than kMostHops are to be looked at: of each node of a
-  /// rack and any other one, in a ring one a leaf.
+  /// where two nodes have no route, or looking at what each node of a rack sends any other one
+  /// would take over kMostSeconds, about, of one core.
   /// Preconditions: folded Clos, load is spread, GPUs have NICs. The machine and `stop` must
-  /// outlive it. Throws Stopped soon after `stop` asks for it; takes() does too.
-  static std::optional<RoundsUse> of_all_to_all(const Machine& machine, const Schedule& schedule,
-                                                const Stop* stop = nullptr);
-  static constexpr std::uint64_t kMostHops = 400'000'000;  ///< some seconds
+  /// outlive it. Throws Stopped soon after `stop` asks for it; takes() does too. `tell` hears
+  /// beforehand how long it takes, if that is kLongRun or more.
+  static std::optional<RoundsUse> of_all_to_all(
+      const Machine& machine, const Schedule& schedule, const Stop* stop = nullptr,
+      const std::function<void(const std::string&)>& tell = {});
+  static constexpr double kMostSeconds = 30;
 
   struct Taken {
     Duration time;

@@ -241,7 +241,7 @@ std::optional<Duration> Samples::slowest_to_the_next(const Schedule& cluster) co
 std::shared_ptr<const RoundsUse> Samples::rounds(MemoryPath path) {
   const auto [at, is_new] = rounds_.try_emplace(path);
   if (is_new && machine_.routing().spread()) {
-    if (auto use = RoundsUse::of_all_to_all(machine_, schedules_.at(path), stop_)) {
+    if (auto use = RoundsUse::of_all_to_all(machine_, schedules_.at(path), stop_, tell_)) {
       at->second = std::make_shared<const RoundsUse>(std::move(*use));
     }
   }

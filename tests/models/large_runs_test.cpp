@@ -171,10 +171,11 @@ TEST(LargeRuns, SparseTrafficOf32768GpusIsThatOfFew) {
 
 // Racks whose leaves are joined side by side: what is said is what is in the way.
 TEST(LargeRuns, RefusalsOfRacksNameWhatTheyLack) {
-  const auto refusal = [](std::uint32_t nodes, const std::string& placement) -> std::string {
-    Scenario scenario = scenario_of("racks-32k.yaml", nodes, "alltoall", Bytes::gib(8));
+  const auto refusal = [](const std::string& topology, std::uint32_t nodes,
+                          const std::vector<std::string>& settings) -> std::string {
+    Scenario scenario = scenario_of(topology, nodes, "alltoall", Bytes::gib(8));
     PredictOptions options;
-    options.set.push_back(parse_setting("network.placement=" + placement));
+    for (const std::string& text : settings) options.set.push_back(parse_setting(text));
     try {
       predict(scenario, options, make_catalog());
     } catch (const TooLarge& e) {
@@ -182,9 +183,18 @@ TEST(LargeRuns, RefusalsOfRacksNameWhatTheyLack) {
     }
     return "answered";
   };
-  EXPECT_THAT(refusal(4095, "packed"), HasSubstr("or a multiple of 128 nodes: two full pods"));
-  EXPECT_THAT(refusal(4096, "round-robin"),
+  EXPECT_THAT(refusal("racks-32k.yaml", 4095, {}),
+              HasSubstr("or a multiple of 128 nodes: two full pods"));
+  EXPECT_THAT(refusal("racks-32k.yaml", 4096, {"network.placement=round-robin"}),
               AllOf(HasSubstr("or nodes that are packed"), Not(HasSubstr("a multiple of"))));
+  for (const char* leaves : {"64", "256"}) {
+    EXPECT_THAT(
+        refusal("genoa-2p-same-switch.yaml", 4096,
+                {"network.kind=leaf-spine", "network.ports=4096", "network.leaf_down=1",
+                 "network.leaf_up=1", "network.inside=ring", "netswitch.capacity=1000000 GB/s",
+                 std::string("network.rack_leaves=") + leaves}),
+        AllOf(HasSubstr("or no more than 2048 leaves"), Not(HasSubstr("smaller racks"))));
+  }
 }
 
 // 128 nodes on four racks of eight leaves in a ring, links side by side at a quarter of a NIC's

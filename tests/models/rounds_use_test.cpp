@@ -1,5 +1,7 @@
 #include "models/collective/rounds_use.hpp"
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +48,8 @@ Duration of_nics(const Machine& machine) {
 double takes(const RacksOfFour& racks, std::uint32_t at_once, Bytes buffers) {
   const Duration nics = of_nics(racks.machine());
   const P2pPlaces places{at_once, buffers};
-  return racks.use()->takes(kEach, places, nics).time.as_s() / nics.as_s() * 7;
+  return racks.use()->takes(kEach, places, nics).time.as_s() / nics.as_s() *
+         static_cast<double>(racks.use()->distances());
 }
 
 // Eight nodes on two racks, links side by side at a quarter of a NIC's rate. In a ring each of the
@@ -85,14 +88,51 @@ TEST(RoundsUse, SlowNodesAreNotHeldUp) {
   EXPECT_TRUE(taken.full_s.empty());
 }
 
-// Links that are slower by orders of magnitude share what there is, and come to an end.
+// Links 50,000 times slower than NICs share what there is, and come to an end. In a clique each
+// carries what one node sends one other; in a ring two such amounts, a half of what goes two leaves
+// on either way round. All distances at once are done when the fullest link is.
 TEST(RoundsUse, LinksMayBeFarSlowerThanNodes) {
-  const RacksOfFour ring("ring", 48, "0.001 GB/s");
-  const Duration nics = of_nics(ring.machine());
-  const RoundsUse::Taken slow = ring.use()->takes(kEach, {12, kEach}, nics);
-  const RacksOfFour twice("ring", 48, "0.002 GB/s");
-  const RoundsUse::Taken less = twice.use()->takes(kEach, {12, kEach}, nics);
-  EXPECT_NEAR(slow.time.as_s() / less.time.as_s(), 2, 1e-3);
+  const auto slow = [](const char* inside) { return RacksOfFour(inside, 48, "0.001 GB/s"); };
+  EXPECT_NEAR(takes(slow("clique"), 47, kEach) / 50'000, 1, 1e-3);
+  EXPECT_NEAR(takes(slow("ring"), 47, kEach) / 50'000, 2, 1e-3);
+  EXPECT_GE(takes(slow("ring"), 12, kEach) / 50'000, 2 - 1e-3);
+}
+
+/// With nodes of one NIC, so many a leaf.
+class LargeRacks {
+ public:
+  LargeRacks(std::uint32_t of_leaf, std::uint32_t leaves, std::uint32_t nodes)
+      : machine_("genoa-2p-same-switch.yaml",
+                 {"network.kind=leaf-spine", "network.ports=4096", "network.inside=ring",
+                  "netswitch.capacity=1000000 GB/s", "network.leaf_down=" + std::to_string(of_leaf),
+                  "network.leaf_up=" + std::to_string(of_leaf),
+                  "network.rack_leaves=" + std::to_string(leaves)},
+                 nodes) {}
+  std::optional<RoundsUse> use(const std::function<void(const std::string&)>& tell = {}) const {
+    const Schedule schedule = make_schedule(machine_.machine().devices(), MemoryPath::kGdr);
+    return RoundsUse::of_all_to_all(machine_.machine(), schedule, nullptr, tell);
+  }
+
+ private:
+  MachineUnderTest machine_;
+};
+
+// Pairs of nodes, and of leaves the hops, are what takes long: not those of each pair of nodes.
+TEST(RoundsUse, ManyNodesOfALeafShareItsRoutes) {
+  std::string told;
+  EXPECT_TRUE(LargeRacks(32, 64, 4096).use([&](const std::string& text) { told = text; }));
+  EXPECT_EQ(told, "") << "some seconds";
+}
+
+// What would take long is told before it is begun, and refused where it would take too long.
+TEST(RoundsUse, TellsWhatTakesLong) {
+  struct Told {};
+  const auto tell = [](const std::string& text) {
+    EXPECT_EQ(text.substr(0, 12), "first about ");
+    throw Told{};
+  };
+  EXPECT_THROW(LargeRacks(1, 640, 2560).use(tell), Told);
+  EXPECT_FALSE(LargeRacks(1, 1024, 4096).use(tell));
 }
 
 // How far off the rest is, is not known.
