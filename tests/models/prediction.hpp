@@ -49,7 +49,7 @@ inline Scenario scenario_of(const std::string& topology, std::uint32_t nodes, co
   return scenario;
 }
 
-/// The row of a collective of one size over one memory path, as NCCL decides it, with settings
+/// The row of a collective of one size over one memory path, as NCCL decides it but for settings
 /// "key=value". Not `folds`: of every rank.
 inline ResultRow decided_row(const std::string& topology, std::uint32_t nodes,
                              const std::string& op, Bytes bytes,
