@@ -9,6 +9,7 @@
 #include "models/collective/repeated.hpp"
 #include "models/collective/sample.hpp"
 #include "models/collective/symmetry.hpp"
+#include "models/collective/task.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/execute/protocol.hpp"
 
@@ -25,31 +26,42 @@ Duration near_of(std::uint32_t nodes, Duration mean, Duration slowest) {
   return Duration::from_ns((nodes * mean.as_ns() - 2 * slowest.as_ns()) / (nodes - 2));
 }
 
-/// A chain of many launches that would take long (some seconds) runs a part of the bytes, of whole
-/// chunks, where no link between switches limits it. Each further byte adds what it adds to one
-/// launch alone once the chain is full, with a chunk under way at every rank: then all pass on what
-/// they are sent at the pace of the slowest.
+/// A chain of many launches that would take long runs a part of the bytes, of whole chunks, where
+/// no link between switches limits it. Each further byte adds what it adds to one launch alone of
+/// some parts: once a chunk is under way at every rank all pass on what they are sent at the pace
+/// of the slowest. Chains of more ranks than these parts have chunks on a channel are not full by
+/// then, and what a byte adds is that of a full one but for some per cent (the page says by how
+/// much): to fill 288 ranks takes minutes.
 void extend_by_byte(StandIn& chain, Op op, MemoryPath path, const Choice& choice) {
-  constexpr double kTransfers = 1.2e5;  // of a part
-  // Parts of the launches whose difference tells a byte: the first fill the chain.
-  constexpr std::int64_t kLessParts = 4;
-  constexpr std::int64_t kMoreParts = 8;
+  constexpr double kFew = 5e6;           // transfers of all launches: 3 to 20 s
+  constexpr double kMostOfPart = 1.2e5;  // transfers
+  // Of the larger of the two launches whose difference tells a byte.
+  constexpr std::int64_t kMostParts = 8;
+  constexpr std::int64_t kLeastParts = 6;
   const Sample& sample = *chain.first->sample;
   if (!sample.machine.network_never_blocks()) return;
   const Bytes bytes = chain.first->bytes;
+  const Schedule schedule = always(choice, sample.schedules.at(path));
+  const double transfers = plan_size(sample.devices, schedule, op, bytes).transfers;
+  const double launches =
+      launches_of(sample.machine, op, choice.algorithm, most_of_chain(transfers), true);
+  if (transfers * launches < kFew) return;
   const Bytes chunk =
       make_protocol(sample.params, choice.protocol, KernelShape::kChain, sample.stands_for).chunk;
   const Bytes loop = chunk * choice.channels;
-  const Schedule schedule = always(choice, sample.schedules.at(path));
   const double of_loop = plan_size(sample.devices, schedule, op, loop).transfers;
-  const Bytes part = loop * static_cast<std::int64_t>(std::ceil(kTransfers / of_loop));
-  if (bytes < part * kMoreParts) return;
+  const auto most_loops = static_cast<std::int64_t>(std::ceil(kMostOfPart / of_loop));
+  const std::int64_t loops = bytes.count() / loop.count();
+  const Bytes part = loop * std::clamp(loops / kMostParts, std::int64_t{1}, most_loops);
+  const std::int64_t more = std::min(bytes.count() / part.count(), kMostParts);
+  const std::int64_t less = more / 2;
+  if (more < kLeastParts) return;
   chain.first->bytes = part;
   chain.sent = bytes.as_double() / part.as_double();
   chain.further.push_back({.by = "byte",
-                           .more = {&sample, part * kMoreParts, true},
-                           .less = {&sample, part * kLessParts, true},
-                           .between = part.as_double() * (kMoreParts - kLessParts),
+                           .more = {&sample, part * more, true},
+                           .less = {&sample, part * less, true},
+                           .between = part.as_double() * static_cast<double>(more - less),
                            .steps = bytes.as_double() - part.as_double()});
 }
 
@@ -63,8 +75,8 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(Op op, MemoryPath pa
   const Schedule& cluster = schedules_.at(path);
   if (machine_.has_one_switch()) return RingSample{Sample::kOfRings, {}};
   // Of rings on networks that never block some are enough for a mean.
-  constexpr std::size_t kMostHops = 4096;
-  const std::size_t most_hops = machine_.network_never_blocks() ? kMostHops : SIZE_MAX;
+  constexpr std::size_t kEnoughHops = 4096;
+  const std::size_t most_hops = machine_.network_never_blocks() ? kEnoughHops : SIZE_MAX;
   Duration largest_sum;
   Duration slowest;
   std::int64_t hops = 0;
