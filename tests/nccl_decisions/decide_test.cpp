@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/nccl/decide/channel_walk.hpp"
 #include "models/nccl/decide/peer_nets.hpp"
 #include "models/nccl/decide/search.hpp"
 #include "sim/io/file.hpp"
@@ -270,6 +271,38 @@ TEST(NcclDecisionsOf, GpusBeforeAmpereAndHopperDifferInReadsAndFlush) {
     EXPECT_EQ(gdr.check.enabled, !gdr.read) << gdr.check.why;
     EXPECT_EQ(gdr.flush, !gdr.read);
   }
+}
+
+// Searches that found too few channels are not gone through again for path types that no path has.
+TEST(NcclChannelWalk, GoesTheSameWayAgainWhereItFoundTooFew) {
+  const NcclDecisions made = decide(hgx(), 2);
+  const NcclNodeView& view = made.views.front();
+  NcclChannelWalk walk(view.system, view.paths, made.env, true, false);
+  NcclTrial trial{.pattern = NcclPattern::kTree,
+                  .min_channels = 16,
+                  .max_channels = 16,
+                  .bw_intra = 40,
+                  .bw_inter = 40,
+                  .type_intra = NcclPathType::kNvl,
+                  .type_inter = NcclPathType::kPxb,
+                  .same_channels = false,
+                  .gpus = std::vector<int>(16 * 8),
+                  .nets = std::vector<int>(16 * 2)};
+  NcclTrial best = trial;
+  constexpr int kSteps = 1000;
+  int steps = kSteps;
+  EXPECT_TRUE(walk.run(trial, best, steps));  // what links have at first is rounded once
+  steps = kSteps;
+  EXPECT_FALSE(walk.run(trial, best, steps));  // eight NICs of 50 GB/s
+  EXPECT_LT(steps, kSteps);
+  int steps_again = kSteps;
+  trial.type_intra = NcclPathType::kPxb;  // of the GPUs' NVLink
+  EXPECT_FALSE(walk.run(trial, best, steps_again));
+  EXPECT_EQ(steps_again, steps);
+  EXPECT_EQ(best.channels, 0);
+  trial.min_channels = 1;
+  EXPECT_TRUE(walk.run(trial, best, steps_again = kSteps));
+  EXPECT_GT(best.channels, 0);
 }
 
 TEST(NcclDecisionsOf, AThousandNodesTakeLessThanASecond) {

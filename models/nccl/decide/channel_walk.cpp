@@ -60,11 +60,15 @@ NcclChannelWalk::NcclChannelWalk(const NcclSystem& system, const NcclPaths& path
   nets_to_try_.resize(types * (used_.size() + 1));
 }
 
-void NcclChannelWalk::run(NcclTrial& trial, NcclTrial& best, int& steps) {
+bool NcclChannelWalk::run(NcclTrial& trial, NcclTrial& best, int& steps) {
+  const std::vector<float> links_before = budget_.left();
+  const std::vector<float> nets_before = net_left_;
   trial_ = &trial;
   best_ = &best;
+  has_enough_ = false;
   next_channel(steps);
   trial_ = best_ = nullptr;
+  return has_enough_ || budget_.left() != links_before || net_left_ != nets_before;
 }
 
 NcclChannelWalk::Ends NcclChannelWalk::ends() const {
@@ -326,6 +330,7 @@ void NcclChannelWalk::to_all_gpus(int gpu, int& steps) {
 
 void NcclChannelWalk::end_channel(int& steps) {
   ++trial_->channels;
+  has_enough_ = has_enough_ || trial_->channels >= trial_->min_channels;
   if (is_better()) {
     *best_ = *trial_;
     if (trial_->channels == trial_->max_channels) steps = -1;

@@ -38,7 +38,9 @@ class NcclChannelWalk {
 
   /// Searches with the settings of `trial`; whatever is better than `best` replaces it. `steps` is
   /// the budget; -1 afterwards: as many channels as allowed were found, there is nothing better.
-  void run(NcclTrial& trial, NcclTrial& best, int& steps);
+  /// False if it would go the same way with the same settings again, whatever `best` is: it found
+  /// too few channels, and gave back all that it took.
+  bool run(NcclTrial& trial, NcclTrial& best, int& steps);
 
  private:
   enum class Order : std::uint8_t { kSearch, kPci, kReplay };
@@ -125,6 +127,7 @@ class NcclChannelWalk {
   /// [channel x GPUs + position]: what to_next_gpu() goes through there
   std::vector<std::vector<int>> gpus_to_try_;
   std::vector<Score> scores_;  ///< only within list_gpus()
+  bool has_enough_{false};     ///< channels were found in this run, if not the best
   NcclTrial* trial_{nullptr};  ///< during run() only; not owned
   NcclTrial* best_{nullptr};
 };

@@ -18,6 +18,7 @@ class NcclLinkBudget {
   bool take(const NcclPath& path, bool from_gpu, float bw);
 
   float left(int link) const { return left_[static_cast<std::size_t>(link)]; }
+  const std::vector<float>& left() const { return left_; }  ///< by link
 
  private:
   /// How many steps could be taken, of at most `most`.

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "models/nccl/decide/channel_walk.hpp"
 
@@ -96,6 +99,24 @@ bool is_split_nvlink(const NcclSystem& system, const NcclPaths& paths) {
   return std::count_if(size.begin(), size.end(), [](int n) { return n > 1; }) == 2;
 }
 
+/// Bit t: some path from these nodes to those is of type t, in either direction.
+std::uint32_t path_types(const NcclSystem& system, const NcclPaths& paths,
+                         std::initializer_list<std::pair<NcclNodeType, NcclNodeType>> between) {
+  std::uint32_t out = 0;
+  const auto add = [&](NcclNodeType from, NcclNodeType to) {
+    for (const int node : system.of(from)) {
+      for (int i = 0; i < system.count(to); ++i) {
+        out |= 1U << static_cast<unsigned>(paths.at(node, to, i).type);
+      }
+    }
+  };
+  for (const auto& [a, b] : between) {
+    add(a, b);
+    add(b, a);
+  }
+  return out;
+}
+
 class GraphSearch {
  public:
   GraphSearch(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env,
@@ -116,6 +137,11 @@ class GraphSearch {
   void double_channels();
   void fall_back();
   NcclGraph result() const;
+
+  /// All of the trial's that a search goes by: of path types those that some path has.
+  using Settings =
+      std::tuple<NcclPattern, int, bool, int, int, float, float, std::uint32_t, std::uint32_t>;
+  Settings settings() const;
 
   bool is_saturated() const {
     return static_cast<float>(best_.channels) * best_.bw_inter >= bw_.total_bw;
@@ -140,6 +166,11 @@ class GraphSearch {
   NcclPathType worst_inter_{kSys};
   std::int64_t steps_left_{kAllSteps};
   int steps_{0};  ///< left of the last search
+  std::uint32_t types_intra_;
+  std::uint32_t types_inter_;
+  /// Searches that found too few channels: the steps that they left, and the trial's latency. Most
+  /// of a graph's are settings over again that only path types tell apart which no path has.
+  std::map<Settings, std::pair<int, float>> in_vain_;
   NcclChannelWalk walk_;
   NcclTrial trial_;
   NcclTrial best_;
@@ -155,6 +186,8 @@ GraphSearch::GraphSearch(const NcclSystem& system, const NcclPaths& paths, const
       cpu_{system.cpu()},
       bw_{nccl_system_bw(system, paths, request.inter)},
       speeds_{speeds(lowest_sm_, request.inter, system.release)},
+      types_intra_{path_types(system, paths, {{kGpu, kGpu}, {kGpu, kNvs}})},
+      types_inter_{path_types(system, paths, {{kGpu, kNet}})},
       walk_{system, paths, env, request.inter, request.coll_net} {
   const bool may_cross = request.pattern == NcclPattern::kRing ||
                          request.pattern == NcclPattern::kBalancedTree ||
@@ -241,12 +274,34 @@ void GraphSearch::search_down() {
   }
 }
 
+GraphSearch::Settings GraphSearch::settings() const {
+  const auto up_to = [](NcclPathType worst, std::uint32_t types) {
+    return types & ((2U << static_cast<unsigned>(worst)) - 1);
+  };
+  return {trial_.pattern,
+          trial_.cross_nic,
+          trial_.same_channels,
+          trial_.min_channels,
+          trial_.max_channels,
+          trial_.bw_intra,
+          trial_.bw_inter,
+          up_to(trial_.type_intra, types_intra_),
+          up_to(trial_.type_inter, types_inter_)};
+}
+
 /// True if there is nothing better to find.
 bool GraphSearch::run() {
   steps_ = trial_.same_channels ? kSameSteps : kSteps;
   trial_.channels = 0;
   steps_left_ -= steps_;
-  walk_.run(trial_, best_, steps_);
+  const Settings now = settings();
+  if (const auto known = in_vain_.find(now); known != in_vain_.end()) {
+    std::tie(steps_, trial_.latency_inter) = known->second;
+  } else if (!walk_.run(trial_, best_, steps_)) {
+    in_vain_.emplace(now, std::pair{steps_, trial_.latency_inter});
+  } else {
+    in_vain_.clear();  // what is left of links may be another, by a rounding
+  }
   return steps_ == -1 || is_saturated();
 }
 
