@@ -63,12 +63,14 @@ NcclChannelWalk::NcclChannelWalk(const NcclSystem& system, const NcclPaths& path
 bool NcclChannelWalk::run(NcclTrial& trial, NcclTrial& best, int& steps) {
   const std::vector<float> links_before = budget_.left();
   const std::vector<float> nets_before = net_left_;
+  const int hops_before = trial.hops;
   trial_ = &trial;
   best_ = &best;
   has_enough_ = false;
   next_channel(steps);
   trial_ = best_ = nullptr;
-  return has_enough_ || budget_.left() != links_before || net_left_ != nets_before;
+  return has_enough_ || trial.hops != hops_before || budget_.left() != links_before ||
+         net_left_ != nets_before;
 }
 
 NcclChannelWalk::Ends NcclChannelWalk::ends() const {

@@ -39,7 +39,7 @@ class NcclChannelWalk {
   /// Searches with the settings of `trial`; whatever is better than `best` replaces it. `steps` is
   /// the budget; -1 afterwards: as many channels as allowed were found, there is nothing better.
   /// False if it would go the same way with the same settings again, whatever `best` is: it found
-  /// too few channels, and gave back all that it took.
+  /// too few channels, and gave back all that it took and the hops that it counted.
   bool run(NcclTrial& trial, NcclTrial& best, int& steps);
 
  private:

@@ -112,7 +112,7 @@ std::uint32_t path_types(const NcclSystem& system, const NcclPaths& paths,
   };
   for (const auto& [a, b] : between) {
     add(a, b);
-    add(b, a);
+    if (a != b) add(b, a);
   }
   return out;
 }
@@ -168,9 +168,9 @@ class GraphSearch {
   int steps_{0};  ///< left of the last search
   std::uint32_t types_intra_;
   std::uint32_t types_inter_;
-  /// Searches that found too few channels: the steps that they left, and the trial's latency. Most
-  /// of a graph's are settings over again that only path types tell apart which no path has.
-  std::map<Settings, std::pair<int, float>> in_vain_;
+  /// Searches that found too few channels: the steps that they left. Most of a graph's are settings
+  /// over again that only path types tell apart which no path has.
+  std::map<Settings, int> in_vain_;
   NcclChannelWalk walk_;
   NcclTrial trial_;
   NcclTrial best_;
@@ -296,11 +296,11 @@ bool GraphSearch::run() {
   steps_left_ -= steps_;
   const Settings now = settings();
   if (const auto known = in_vain_.find(now); known != in_vain_.end()) {
-    std::tie(steps_, trial_.latency_inter) = known->second;
+    steps_ = known->second;
   } else if (!walk_.run(trial_, best_, steps_)) {
-    in_vain_.emplace(now, std::pair{steps_, trial_.latency_inter});
+    in_vain_.emplace(now, steps_);
   } else {
-    in_vain_.clear();  // what is left of links may be another, by a rounding
+    in_vain_.clear();  // what is left of links may be another than before, by a rounding
   }
   return steps_ == -1 || is_saturated();
 }
