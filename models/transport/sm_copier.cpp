@@ -18,11 +18,19 @@ constexpr unsigned kPassShift = 32;
 // Events of a warp.
 constexpr std::uint64_t kLoaded = 0;
 constexpr std::uint64_t kWorked = 1;
+// Of none: the pass has begun, and a warp is free.
+constexpr std::uint64_t kBegun = ~std::uint64_t{0};
 
 // A step without data is its flag alone.
 constexpr std::int64_t kFlagBytes = 8;
 
 DeviceId initiator(const Walk& legs) { return legs.front().initiator; }
+
+/// A load of the GPU's own memory, a trip of many.
+bool is_trip_of_many(const Leg& leg) {
+  return leg.medium == Leg::Medium::kLocal && leg.kind == Leg::Kind::kRead &&
+         leg.trip == Leg::Trip::kSteady;
+}
 
 /// A packet has one target: none is copied or added up on its way.
 void refuse_switched(const Fabric& fabric, const Leg& leg) {
@@ -52,6 +60,14 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
       (far != legs.end() ? sm_in_flight(blocks, leading) : blocks.in_flight(threads)).count();
   warps_.resize(std::max(1U, threads / kWarp));
   piece_ = std::max<std::int64_t>(1, in_flight / static_cast<std::int64_t>(warps_.size()));
+  const auto trip = std::find_if(legs.begin(), legs.end(), is_trip_of_many);
+  if (trip != legs.end() && far == legs.end()) {
+    const bool by_word = trip->flags == Leg::Flags::kEachWord;
+    ends_ = by_word ? Ends::kWhenAWarpIsFree : Ends::kWhenStored;
+    if (by_word) {
+      piece_ = pieces(trip_of(blocks, *trip), Bytes{static_cast<std::int64_t>(warps_.size())});
+    }
+  }
   DmaClient& itself = *this;
   for (const Leg& leg : legs) {
     refuse_switched(host.machine().fabric(), leg);
@@ -66,7 +82,9 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
       return Remote{&host.add_engine(settings), routes, PacketHost::memory_at(memory) + address};
     };
     if (leg.medium == Leg::Medium::kLocal) {
-      own_latency_ = std::max(own_latency_, sm_load_latency(blocks, leg));
+      if (ends_ != Ends::kWhenStored) {
+        own_latency_ = std::max(own_latency_, sm_load_latency(blocks, leg));
+      }
       (leg.kind == Leg::Kind::kRead ? own_reads_ : own_writes_) += data_share(leg);
     } else if (leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie) {
       sources_.push_back(remote(leg.source, host.routes(gpu, leg.source, true)));
@@ -85,7 +103,12 @@ void SmCopier::begin(Bytes bytes) {
   is_running_ = true;
   left_ = std::max(bytes.count(), kFlagBytes);
   passes_.push({});
-  for (std::uint32_t w = 0; w < warps_.size() && left_ > 0; ++w) next_piece(w);
+  for (std::uint32_t w = 0; w < warps_.size() && left_ > 0; ++w) {
+    if (!warps_[w].has_piece) next_piece(w);
+  }
+  if (ends_ == Ends::kWhenAWarpIsFree && with_piece_ < warps_.size()) {
+    events_.schedule_at(events_.now(), Phase::kDeliver, *this, kBegun);
+  }
 }
 
 Time SmCopier::use_own(double share, std::int64_t bytes) {
@@ -99,6 +122,10 @@ void SmCopier::next_piece(std::uint32_t index) {
   left_ -= warp.bytes;
   offset_ += static_cast<std::uint64_t>(warp.bytes);
   warp.is_loaded = false;
+  warp.has_piece = true;
+  ++with_piece_;
+  warp.pass = first_pass_ + static_cast<std::uint32_t>(passes_.size()) - 1;
+  ++passes_.at(warp.pass - first_pass_).pieces;
   warp.loads =
       static_cast<std::uint32_t>(sources_.size() + peers_.size()) + (own_reads_ > 0 ? 1 : 0);
   ++busy_warps_;
@@ -117,6 +144,7 @@ void SmCopier::next_piece(std::uint32_t index) {
 }
 
 void SmCopier::on_event(std::uint64_t what) {
+  if (what == kBegun) return check_sent();
   const auto index = static_cast<std::uint32_t>(what >> kWarpShift);
   if ((what & 1) == kLoaded) {
     loaded(index);
@@ -155,12 +183,15 @@ void SmCopier::work(std::uint32_t index) {
 void SmCopier::store(std::uint32_t index) {
   Warp& warp = warps_[index];
   --busy_warps_;
-  Pass& pass = passes_.at(passes_.size() - 1);
+  warp.has_piece = false;
+  --with_piece_;
+  Pass& pass = passes_.at(warp.pass - first_pass_);
+  --pass.pieces;
   pass.invisible += sinks_.size();
   warp.stores = static_cast<std::uint32_t>(sinks_.size());
   if (warp.stores > 0) ++busy_warps_;
   const std::uint64_t tag =
-      (first_pass_ + passes_.size() - 1) << kPassShift | std::uint64_t{index} << kWarpShift | 1;
+      std::uint64_t{warp.pass} << kPassShift | std::uint64_t{index} << kWarpShift | 1;
   const std::uint64_t offset = warp.offset;
   const Bytes bytes{warp.bytes};
   if (own_writes_ > 0) use_own(own_writes_, warp.bytes);
@@ -174,6 +205,7 @@ void SmCopier::store(std::uint32_t index) {
                          .client = this});
   }
   check_sent();
+  if (ends_ != Ends::kWhenSent) tell_visible();
 }
 
 void SmCopier::on_dma_sent(std::uint64_t tag) {
@@ -202,7 +234,18 @@ void SmCopier::on_dma_timeout(std::uint64_t /*tag*/) {
 }
 
 void SmCopier::check_sent() {
-  if (!is_running_ || left_ > 0 || busy_warps_ > 0) return;
+  if (!is_running_ || left_ > 0) return;
+  switch (ends_) {
+    case Ends::kWhenAWarpIsFree:
+      if (with_piece_ == warps_.size()) return;
+      break;
+    case Ends::kWhenStored:
+      if (with_piece_ > 0) return;
+      break;
+    case Ends::kWhenSent:
+      if (busy_warps_ > 0) return;
+      break;
+  }
   is_running_ = false;
   passes_.at(passes_.size() - 1).is_sent = true;
   const bool is_loaded = own_reads_ > 0 || !sources_.empty() || !peers_.empty();
@@ -212,7 +255,8 @@ void SmCopier::check_sent() {
 }
 
 void SmCopier::tell_visible() {
-  while (!passes_.empty() && passes_.front().is_sent && passes_.front().invisible == 0) {
+  while (!passes_.empty() && passes_.front().is_sent && passes_.front().pieces == 0 &&
+         passes_.front().invisible == 0) {
     passes_.pop();
     ++first_pass_;
     client_.on_pass_visible();

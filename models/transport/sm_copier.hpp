@@ -32,12 +32,18 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 /// (`sm_ns_per_byte`), one after another, also those of other groups of its block; then it is
 /// stored. Without a source the block has the data in its registers, and stores them to one place
 /// over and over.
+///
+/// Of a trip of many with flags in the data, the loads of the GPU's own memory are under way while
+/// the last trip's come. With LL128 the block goes on when all pieces are worked on. With LL, where
+/// each word has its flag, warps wait for each other nowhere: a pass is a piece for each warp, and
+/// the block goes on as soon as a warp is free.
 /// Not modelled: what SMs share (L2), LL's waiting for each flag.
 class SmCopier final : private DmaClient, private EventTarget {
  public:
   class Client {
    public:
-    /// The last piece has left (or, without sinks, is here); the block is free.
+    /// The last piece has left (or, without sinks, is here; of trips of many see above): the block
+    /// is free.
     virtual void on_pass_sent() = 0;
     /// Everything that the oldest pass stored is visible.
     virtual void on_pass_visible() = 0;
@@ -65,13 +71,19 @@ class SmCopier final : private DmaClient, private EventTarget {
     std::uint32_t loads{0};   ///< of its piece, still to come
     std::uint32_t stores{0};  ///< of the piece before, still to leave
     bool is_loaded{false};    ///< its piece waits for them
+    bool has_piece{false};    ///< not stored yet
+    std::uint32_t pass{0};    ///< of its piece
     std::uint64_t offset{0};
     std::int64_t bytes{0};
   };
   struct Pass {
     std::uint64_t invisible{0};  ///< stores
+    std::uint32_t pieces{0};     ///< that warps have taken, and not stored yet
     bool is_sent{false};
   };
+
+  /// When a pass ends: the block goes on.
+  enum class Ends : std::uint8_t { kWhenSent, kWhenStored, kWhenAWarpIsFree };
 
   Time use_own(double share, std::int64_t bytes);
   void next_piece(std::uint32_t warp);
@@ -93,6 +105,8 @@ class SmCopier final : private DmaClient, private EventTarget {
   SerialServer& sm_;
   double work_;  ///< ns a byte
   std::int64_t piece_{0};
+  Ends ends_{Ends::kWhenSent};
+  std::uint32_t with_piece_{0};  ///< warps
   Client& client_;
   double own_reads_{0};  ///< bytes of its own memory for each
   double own_writes_{0};

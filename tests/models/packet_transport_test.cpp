@@ -102,6 +102,43 @@ TEST(PacketTransport, LoadsOverNvlinkAreTheSameSumOfLatencies) {
   }
 }
 
+// LL and LL128 over NVLink, by NCCL's decisions: trips of many overlap. With LL the warps wait for
+// each other nowhere, with LL128 a trip's loads are under way while the last one's come.
+TEST(PacketTransport, TripsOfManyOverlap) {
+  const auto time = [](const char* algo, const char* proto, const char* gpus, const char* channels,
+                       Fidelity fidelity) {
+    Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+    scenario.topology = shipped("topologies/hgx-h100-1nic.yaml");
+    scenario.nodes = 1;
+    scenario.sizes = {Bytes::mib(1)};
+    scenario.memory_paths = {"gdr"};
+    scenario.env = {{"NCCL_ALGO", algo}, {"NCCL_PROTO", proto}};
+    PredictOptions options;
+    options.threads = 1;
+    options.fidelity = fidelity;
+    options.set.push_back(parse_setting(std::string("gpu.count=") + gpus));
+    options.set.push_back(parse_setting(std::string("nccl.channels=") + channels));
+    return predict(scenario, options, make_catalog()).rows.at(0).time_us;
+  };
+  struct Trips {
+    const char* algo;
+    const char* proto;
+    const char* gpus;
+    const char* channels;
+    double off{0.01};
+  };
+  for (const Trips& of :
+       {Trips{"Ring", "LL", "2", "1"}, Trips{"Ring", "LL", "4", "1"},
+        Trips{"Ring", "LL", "4", "0", 0.02}, Trips{"Ring", "LL128", "2", "1"},
+        Trips{"Ring", "LL128", "4", "1"}, Trips{"Tree", "LL", "2", "1", 0.02},
+        Trips{"Tree", "LL128", "2", "1", 0.02}, Trips{"Tree", "LL128", "4", "1", 0.02}}) {
+    const double fluid = time(of.algo, of.proto, of.gpus, of.channels, Fidelity::kFluid);
+    const double packets = time(of.algo, of.proto, of.gpus, of.channels, Fidelity::kPacket);
+    EXPECT_NEAR(fluid / packets, 1, of.off)
+        << of.algo << ' ' << of.proto << ' ' << of.gpus << ' ' << of.channels;
+  }
+}
+
 TEST(PacketTransport, RunsEveryPlanAndAccountsForAllTime) {
   for (const char* op :
        {"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"}) {
