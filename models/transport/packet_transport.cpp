@@ -370,29 +370,32 @@ class PacketTransport::CopyWalk final : public MoveWalk, private Copier::Client 
   std::uint64_t offset_{0};
 };
 
-/// A CPU thread stores it to a device's memory.
-class PacketTransport::CpuWalk final : public MoveWalk, private DmaClient {
+/// A CPU thread stores it to a device's memory, or a NIC reads it there (a flush).
+class PacketTransport::DmaWalk final : public MoveWalk, private DmaClient {
  public:
-  CpuWalk(PacketTransport& transport, const Walk& walk, std::uint64_t address)
-      : MoveWalk{transport, walk}, address_{PacketHost::memory_at(walk.front().sink) + address} {
-    PacketHost& host = cluster().host_of(walk.front().initiator);
-    engine_ = &host.add_engine(host.cpu_engine(walk.front().initiator));
-    routes_ = host.routes(walk.front().initiator, walk.front().sink, false);
+  DmaWalk(PacketTransport& transport, const Walk& walk, std::uint64_t address)
+      : MoveWalk{transport, walk}, is_read_{walk.front().kind == Leg::Kind::kRead} {
+    const DeviceId initiator = walk.front().initiator;
+    const DeviceId memory = is_read_ ? walk.front().source : walk.front().sink;
+    PacketHost& host = cluster().host_of(initiator);
+    const bool is_cpu = cluster().machine().model(initiator).root.has_value();
+    engine_ = &host.add_engine(is_cpu ? host.cpu_engine(initiator) : host.nic_engine(initiator));
+    routes_ = host.routes(initiator, memory, is_read_);
+    address_ = PacketHost::memory_at(memory) + address;
   }
 
   void submit(Bytes bytes, std::uint64_t tag) override {
-    engine_->submit({.routes = routes_,
-                     .is_read = false,
-                     .address = address_,
-                     .bytes = bytes,
-                     .tag = add(tag, {}),
-                     .client = this});
+    engine_->submit({routes_, is_read_, address_, bytes, add(tag, {}), this});
   }
 
  private:
   void on_dma_sent(std::uint64_t number) override { part_sent(number); }
-  void on_dma_done(std::uint64_t number) override { part_visible(number); }
+  void on_dma_done(std::uint64_t number) override {
+    if (is_read_) part_sent(number);
+    part_visible(number);
+  }
 
+  bool is_read_;
   DmaEngine* engine_;
   PcieRoutesId routes_;
   std::uint64_t address_;
@@ -562,8 +565,8 @@ WalkId PacketTransport::prepare(const Walk& walk, const Mover& mover) {
                                     : (verbs_.size() + walks_.size()) * kBufferStride;
   if (walk.front().by_copy_engine) {
     walks_.push_back(std::make_unique<CopyWalk>(*this, walk, address));
-  } else if (cluster_.machine().model(walk.front().initiator).root) {
-    walks_.push_back(std::make_unique<CpuWalk>(*this, walk, address));
+  } else if (!cluster_.machine().model(walk.front().initiator).blocks) {
+    walks_.push_back(std::make_unique<DmaWalk>(*this, walk, address));
   } else {
     walks_.push_back(std::make_unique<SmWalk>(*this, walk, mover.number, address));
   }

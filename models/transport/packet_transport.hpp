@@ -45,7 +45,7 @@ class PacketTransport final : public Transport {
   class MoveWalk;
   class SmWalk;
   class CopyWalk;
-  class CpuWalk;
+  class DmaWalk;
   class VerbWalk;
   class Verbs;
 
