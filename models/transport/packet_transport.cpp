@@ -394,6 +394,9 @@ class PacketTransport::DmaWalk final : public MoveWalk, private DmaClient {
     if (is_read_) part_sent(number);
     part_visible(number);
   }
+  void on_dma_timeout(std::uint64_t /*number*/) override {
+    throw InputError("a flush's read was never completed: a root complex dropped it");
+  }
 
   bool is_read_;
   DmaEngine* engine_;

@@ -82,7 +82,7 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
       return Remote{&host.add_engine(settings), routes, PacketHost::memory_at(memory) + address};
     };
     if (leg.medium == Leg::Medium::kLocal) {
-      if (ends_ != Ends::kWhenStored) {
+      if (ends_ != Ends::kWhenStored) {  // else in what its SM works for a piece (sm_ns_per_byte)
         own_latency_ = std::max(own_latency_, sm_load_latency(blocks, leg));
       }
       (leg.kind == Leg::Kind::kRead ? own_reads_ : own_writes_) += data_share(leg);

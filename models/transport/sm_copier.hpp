@@ -33,10 +33,10 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 /// stored. Without a source the block has the data in its registers, and stores them to one place
 /// over and over.
 ///
-/// Of a trip of many with flags in the data, the loads of the GPU's own memory are under way while
-/// the last trip's come. With LL128 the block goes on when all pieces are worked on. With LL, where
-/// each word has its flag, warps wait for each other nowhere: a pass is a piece for each warp, and
-/// the block goes on as soon as a warp is free.
+/// Of a trip of many with LL128 the loads of the GPU's own memory are in what the SM works on
+/// (sm_ns_per_byte), and the block goes on when all pieces are worked on. With LL, where each word
+/// has its flag, warps wait for each other nowhere: a pass is a piece for each warp, and the block
+/// goes on as soon as a warp is free.
 /// Not modelled: what SMs share (L2), LL's waiting for each flag.
 class SmCopier final : private DmaClient, private EventTarget {
  public:

@@ -158,7 +158,6 @@ TEST(PacketTransport, RunsEveryPlanAndAccountsForAllTime) {
   }
 }
 
-// The tree's branches: several sources and sinks in one pass.
 // Before Hopper a NIC reads a word of the GPU's memory behind what it has written there.
 TEST(PacketTransport, NicsFlushWhatTheyWrote) {
   const Case ring{
@@ -166,6 +165,7 @@ TEST(PacketTransport, NicsFlushWhatTheyWrote) {
   EXPECT_NEAR(ring.packets_over_fluid(), 1, 0.03);
 }
 
+// The tree's branches: several sources and sinks in one pass.
 TEST(PacketTransport, RunsTrees) {
   Case tree{.nodes = 3, .channels = "2", .bytes = Bytes::kib(256)};
   tree.topology = "topologies/hgx-h100-4nic.yaml";
