@@ -103,9 +103,9 @@ TEST(Measured, SharedMemoryOfAHost) {
                 0.11, 0.1);
 }
 
+// What was fitted, and the same again with the channels that NCCL picks.
 bool taught_emulation(const MeasuredRow& row) {
-  return row.hosts == 4 && row.nic_gbps == 200 && row.algo == "Ring" && row.proto == "Simple" &&
-         row.channels > 0;
+  return row.hosts == 4 && row.nic_gbps == 200 && row.algo == "Ring" && row.proto == "Simple";
 }
 
 TEST(Measured, EmulatedNicsWithoutWhatTaughtThem) {
@@ -114,8 +114,8 @@ TEST(Measured, EmulatedNicsWithoutWhatTaughtThem) {
       return row.memory_path == path && !taught_emulation(row);
     });
   };
-  expect_within(of("gdr"), 152, 0.085, 0.04);
-  expect_within(of("host-staged"), 152, 0.155, 0.13);
+  expect_within(of("gdr"), 142, 0.085, 0.04);
+  expect_within(of("host-staged"), 142, 0.155, 0.13);
 }
 
 // On a third machine, whose all-reduces take longer than weft says, too: so it is held against
