@@ -95,9 +95,6 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
       network.inside != NetworkSpec::Inside::kTree) {
     const std::uint32_t nodes = ready.machine.fabric().nodes();
     const std::vector<NetworkTier>& tiers = ready.machine.fabric().network_tiers();
-    if (tiers.front().switches() > kMostLeaves) {
-      return fmt::format(", or no more than {} leaves", kMostLeaves);
-    }
     const std::optional<std::uint32_t> alike = nodes_of_rack_or_pod(ready.machine);
     const char* of = tiers.size() > 2 ? "pods" : "racks";
     if (!alike) {
@@ -107,6 +104,10 @@ std::string sampled_with(const Ready& ready, const RowTask& task) {
     if (nodes % *alike != 0 || nodes < 2 * *alike) {
       return fmt::format(", or a multiple of {} nodes: two full {} and more", *alike, of);
     }
+    if (tiers.front().switches() > kMostLeaves) {
+      return fmt::format(", or no more than {} leaves", kMostLeaves);
+    }
+    return fmt::format(", or smaller {}, of which fewer links are counted", of);
   }
   return "";
 }

@@ -325,7 +325,7 @@ std::uint32_t nodes_on_same_leaves(const Fabric& fabric) {
 
 /// How long all Crossings take, in seconds of one core: each node of the first `alike` and any
 /// other one, both ways, are a pair for each two of their leaves; then each two leaves, fewer where
-/// nodes share them, have the hops of all their routes.
+/// nodes share them, have the hops of their route.
 double seconds_of_crossings(const Machine& machine, const NodeLeaves& leaves, std::uint32_t alike) {
   constexpr double kPairSeconds = 7e-8;  // 6 to 8 on a busy core
   constexpr double kHopSeconds = 2e-7;   // 1.5 to 2.4
@@ -333,11 +333,10 @@ double seconds_of_crossings(const Machine& machine, const NodeLeaves& leaves, st
   const NetworkSpec& network = fabric.spec().network;
   const double others = 2.0 * fabric.nodes() - alike;
   const double pairs = alike * others * leaves.pairs();
-  // A distance leads from the nodes of one leaf to those of two at most.
-  const double of_leaves = pairs * std::min(1.0, 2.0 / nodes_on_same_leaves(fabric));
-  const std::uint64_t ways = fabric.wire_ways(leaves.nic(0, 0), leaves.nic(fabric.nodes() - 1, 0));
-  const double up_and_down = 2.0 * static_cast<double>(fabric.network_tiers().size() - 1);
-  double hops = of_leaves * static_cast<double>(ways) * up_and_down;
+  // Of n nodes of a leaf, 2n - 1 distances lead to those of another.
+  const double sharing = nodes_on_same_leaves(fabric);
+  const double of_leaves = pairs * (2 * sharing - 1) / (sharing * sharing);
+  double hops = of_leaves * 2.0 * static_cast<double>(fabric.network_tiers().size() - 1);
   if (network.inside == NetworkSpec::Inside::kRing) {
     const double around = network.rack_leaves.value_or(1) / 4.0;  // on average
     hops += of_leaves * alike / others * around;

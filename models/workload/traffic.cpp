@@ -97,10 +97,14 @@ class Asked {
     const std::size_t told = notes.size();
     try {
       return run(path, options, notes);
-    } catch (const TooLarge&) {
+    } catch (const TooLarge& whole) {
       if (!can_estimate) throw;
       notes.resize(told);  // the estimate tells the same
-      return estimated(path, options, notes);
+      try {
+        return estimated(path, options, notes);
+      } catch (const TooLarge&) {
+        throw TooLarge(whole);
+      }
     }
   }
 

@@ -117,8 +117,8 @@ void refuse_joined_racks(ScenarioMachine& on, const Scenario& scenario, Bytes ea
       scenario.traffic->place,
       "how far off an estimate is over racks whose leaves are joined side by side (inside: ring, "
       "clique) is not known where an even all-to-all of as many bytes is too large to run whole; "
-      "take fewer nodes or bytes, or inside: tree; without --estimate traffic that is not even "
-      "runs whole where that takes no more than 20 minutes");
+      "take fewer nodes or bytes, or inside: tree; traffic that is not even runs whole without "
+      "--estimate where it has no more than 3e5 connections and takes no more than 20 minutes");
 }
 
 /// Says how long an estimate will take, if that is long.

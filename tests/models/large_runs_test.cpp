@@ -195,6 +195,14 @@ TEST(LargeRuns, RefusalsOfRacksNameWhatTheyLack) {
                  std::string("network.rack_leaves=") + leaves}),
         AllOf(HasSubstr("or no more than 2048 leaves"), Not(HasSubstr("smaller racks"))));
   }
+  const auto of_large_racks = [&](std::uint32_t nodes, const std::string& leaves) {
+    return refusal("genoa-2p-same-switch.yaml", nodes,
+                   {"network.kind=leaf-spine", "network.ports=4096", "network.leaf_down=1",
+                    "network.leaf_up=1", "network.inside=ring", "netswitch.capacity=1000000 GB/s",
+                    "network.rack_leaves=" + leaves});
+  };
+  EXPECT_THAT(of_large_racks(2048, "1024"), HasSubstr("or smaller racks"));
+  EXPECT_THAT(of_large_racks(2040, "800"), HasSubstr("or a multiple of 800 nodes"));
 }
 
 // 128 nodes on four racks of eight leaves in a ring, links side by side at a quarter of a NIC's
