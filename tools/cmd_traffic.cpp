@@ -47,15 +47,21 @@ void run(const TrafficArguments& arguments, const Outputs& outputs) {
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_scenario(arguments.predict, outputs);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
+  const TrafficSpec traffic = scenario.traffic.value_or(TrafficSpec{});
+  std::string ask_for = smaller(traffic, arguments.estimate);  // told once work has thrown
   const auto answer = [&] {
     const ToldRun told("memory paths", options);
-    return or_smaller_question(scenario, machine, options, catalog, [&] {
-      return predict_traffic(scenario, machine, options, catalog,
-                             arguments.estimate ? TrafficBy::kEstimate : TrafficBy::kRun);
-    });
+    try {
+      return or_smaller_question(scenario, machine, options, catalog, [&] {
+        return predict_traffic(scenario, machine, options, catalog,
+                               arguments.estimate ? TrafficBy::kEstimate : TrafficBy::kRun);
+      });
+    } catch (const StoppedEstimate&) {
+      ask_for = smaller(traffic, true);
+      throw;
+    }
   };
-  const TrafficResult result =
-      stopping.run(smaller(scenario.traffic.value_or(TrafficSpec{}), arguments.estimate), answer);
+  const TrafficResult result = stopping.run(ask_for, answer);
   if (arguments.json != "-") std::cout << traffic_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
   stopping.tell_paths(result.not_run);

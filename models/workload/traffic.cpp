@@ -141,11 +141,19 @@ class Asked {
     return row;
   }
 
+  TrafficEstimate estimate_of(MemoryPath& path, const PredictOptions& options,
+                              std::vector<std::string>& notes) const {
+    try {
+      return even_ ? estimate_traffic(on_, scenario_, *even_, path, options, catalog_, notes)
+                   : estimate_traffic(on_, scenario_, matrix_, path, options, catalog_, notes);
+    } catch (const Stopped& e) {
+      throw StoppedEstimate(e.what());
+    }
+  }
+
   std::optional<TrafficRow> estimated(MemoryPath path, const PredictOptions& options,
                                       std::vector<std::string>& notes) const {
-    const TrafficEstimate estimate =
-        even_ ? estimate_traffic(on_, scenario_, *even_, path, options, catalog_, notes)
-              : estimate_traffic(on_, scenario_, matrix_, path, options, catalog_, notes);
+    const TrafficEstimate estimate = estimate_of(path, options, notes);
     if (options.check_only) return std::nullopt;
     notes.push_back(fmt::format("{} is estimated, not run whole: {} (models/workload)",
                                 memory_path_name(path), how_near(estimate)));

@@ -53,6 +53,12 @@ struct TrafficResult {
 /// Traffic as one row for each memory path, without bytes, as studies of many take it.
 RunResult rows_of(const TrafficResult& result);
 
+/// It was stopped while it was estimated, not run.
+class StoppedEstimate : public Stopped {
+ public:
+  using Stopped::Stopped;
+};
+
 /// How traffic is told: run, unless that is too much, or by an estimate (TrafficEstimate) at once.
 enum class TrafficBy : std::uint8_t { kRun, kEstimate };
 
@@ -61,7 +67,7 @@ enum class TrafficBy : std::uint8_t { kRun, kEstimate };
 /// estimated if it is tokens of experts or most ranks send to most others. The same input gives the
 /// same result. Throws InputError: no traffic; what the matrix, NCCL or the machine cannot do;
 /// other traffic that would take too long, and an estimate of it. Stopped, if it is stopped before
-/// its first memory path is finished.
+/// its first memory path is finished; StoppedEstimate, if that was being estimated.
 TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
                               const PredictOptions& options, const ParamCatalog& catalog,
                               TrafficBy by = TrafficBy::kRun);

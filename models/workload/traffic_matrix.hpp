@@ -14,7 +14,7 @@ using TrafficMatrix = std::vector<TaskSend>;
 
 /// The traffic of a spec between so many ranks. Reads its file (traffic_file.hpp); what is drawn
 /// depends on the seed alone. Throws InputError: a file that is not so; ranks that are not there;
-/// experts that are no multiple of the ranks; a pair beyond kMostSend. TooLarge: more than 1e8
+/// experts that are no multiple of the ranks; a pair beyond kMostSend. TooLarge: more than 5e8
 /// choices of experts, or kMostPairs. Stopped, once `stop` asks for it.
 TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks,
                              const Stop* stop = nullptr);
@@ -30,7 +30,7 @@ struct EvenTraffic {
   /// which the largest of so many ranks.
   double above_mean;
 };
-/// Where traffic_matrix() would refuse more choices or pairs, and nothing is skewed; else nullopt.
+/// Of more than 1e8 choices of experts, or kMostPairs, where nothing is skewed; else nullopt.
 /// Throws InputError: experts that are no multiple of the ranks; a pair beyond kMostSend.
 std::optional<EvenTraffic> even_traffic(const TrafficSpec& spec, std::uint32_t ranks);
 

@@ -50,6 +50,20 @@ TEST(TrafficMatrix, EvenTrafficIsTheMeanOfWhatIsDrawn) {
   EXPECT_THROW(traffic_matrix(spec, 8192), TooLarge);
 }
 
+// What to ask for then is not an estimate.
+TEST(Traffic, WhatIsStoppedWhileItIsEstimatedSaysSo) {
+  TrafficSpec spec = dispatch(0.5);
+  spec.experts = 1024;
+  Stop stop;
+  PredictOptions options;
+  options.stop = &stop;
+  options.on_estimate = [&](const std::string& text) {
+    EXPECT_THAT(text, HasSubstr("estimated"));
+    stop.request();
+  };
+  EXPECT_THROW(predicted(spec, 128, {"gdr"}, options), StoppedEstimate);
+}
+
 // Irregular traffic of nodes that are alike: each sends random sizes to random ranks of others, all
 // nodes to those equally far away. Of what is alike one is run, and nothing of the result moves.
 // The network does not know of the nodes' order, or its leaves have as many of each kind.
@@ -312,6 +326,11 @@ TEST(TrafficMatrix, RefusesWhatDoesNotFit) {
   TrafficSpec many = dispatch(0);
   many.tokens = 1 << 24;
   EXPECT_THAT(refused([&] { traffic_matrix(many, 16); }), HasSubstr("fewer tokens"));
+  many.tokens = 4096;  // some of 16 ranks tell that they would be
+  many.skew = 0.5;
+  many.experts = 8192;
+  EXPECT_THAT(refused([&] { traffic_matrix(many, 8192); }), HasSubstr("16 million pairs"));
+  many = dispatch(0);
   many.tokens = 1 << 16;
   many.token_bytes = Bytes::gib(1);
   EXPECT_THAT(refused([&] { traffic_matrix(many, 16); }), HasSubstr("more than 4 TiB"));
