@@ -39,15 +39,6 @@ bool is_answered(const Scenario& scenario, const TopologySpec& topology, Predict
   }
 }
 
-/// A step's numbers of nodes are multiples of it; 0: it has none but its own.
-std::uint32_t unit_of_nodes(const StepSpec& step, const TopologySpec& settled) {
-  if (!step.data_is_rest) return 0;
-  const auto of_a_copy = static_cast<std::uint32_t>(step.ranks() / step.degree(Parallel::kData));
-  const auto gpus =
-      static_cast<std::uint32_t>(Fabric(settled, settled.nodes).count(DeviceKind::kGpu));
-  return of_a_copy / std::gcd(of_a_copy, gpus);
-}
-
 /// Of jobs that are too large: each on its first nodes alone, as many as are answered; where none
 /// are, each with less to move. "" if that is not answered either. From few nodes on, as what is
 /// refused takes longest to find out.
@@ -87,6 +78,11 @@ std::string text_of(const PacketEffort& effort) {
 }
 
 }  // namespace
+
+std::uint32_t nodes_of_copies(const StepSpec& step, std::uint32_t gpus) {
+  const auto of_a_copy = static_cast<std::uint32_t>(step.ranks() / step.degree(Parallel::kData));
+  return of_a_copy / std::gcd(of_a_copy, gpus);
+}
 
 double fluid_seconds(const PlanSize& size, Algorithm algorithm, bool one_switch, double alike) {
   const bool is_p2p = algorithm == Algorithm::kPointToPoint;
@@ -157,7 +153,12 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
   const std::uint32_t all = nodes_of(scenario, settings, topology.nodes);
   Params params(catalog);
   const TopologySpec settled = settle(scenario, topology, options, params).spec;
-  const std::uint32_t unit = scenario.step ? unit_of_nodes(*scenario.step, settled) : 1;
+  std::uint32_t unit = 1;  // 0: a step has no number of nodes but its own
+  if (scenario.step) {
+    const Fabric fabric(settled, settled.nodes);
+    const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
+    unit = scenario.step->data_is_rest ? nodes_of_copies(*scenario.step, gpus) : 0;
+  }
   for (std::uint32_t half = all / 2; half > 0 && unit > 0; half /= 2) {
     const std::uint32_t nodes = half / unit * unit;
     if (nodes == 0) break;

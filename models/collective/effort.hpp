@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "models/collective/predict.hpp"
@@ -44,6 +45,9 @@ inline constexpr double kMostRunSeconds = 600;
 inline constexpr double kLongRun = 10;
 /// "40 s of one core".
 std::string of_one_core(double seconds);
+
+/// The least number of nodes with so many GPUs each that whole copies of a step's model fill.
+std::uint32_t nodes_of_copies(const StepSpec& step, std::uint32_t gpus);
 
 /// After a TooLarge: what of the same question would be answered, such as "--set nodes=64 would be
 /// answered"; found by asking `predictor`, with fewer and fewer nodes (of a step numbers that it

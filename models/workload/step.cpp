@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "models/collective/effort.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/memory_path.hpp"
 #include "models/workload/further_levels.hpp"
@@ -123,10 +124,31 @@ Place place_of(const Scenario& scenario) {
 /// Throws InputError unless the machine has as many GPUs as the step is split over.
 void require_ranks(const ScenarioMachine& on, const Scenario& scenario, std::uint64_t ranks) {
   if (ranks == on.gpus()) return;
+  std::string hint;
+  if (scenario.step) {
+    const std::uint64_t of_a_copy = ranks / scenario.step->degree(Parallel::kData);
+    if (on.gpus() % of_a_copy == 0) {
+      hint = fmt::format("; with `data: rest` it is split over all of them, {} copies of the model",
+                         on.gpus() / of_a_copy);
+    }
+  }
   throw InputError(place_of(scenario),
-                   fmt::format("the step is split over {} GPUs, and {} has {} ({} nodes of {})",
+                   fmt::format("the step is split over {} GPUs, and {} has {} ({} nodes of {}){}",
                                ranks, on.fabric().spec().file, on.gpus(), on.fabric().nodes(),
-                               on.gpus() / on.fabric().nodes()));
+                               on.gpus() / on.fabric().nodes(), hint));
+}
+
+/// The step on all GPUs of the machine. Throws InputError: where data is the rest, numbers of nodes
+/// that do not fit, and the largest below that does, or the least.
+StepSpec on_all(const ScenarioMachine& on, const StepSpec& step) {
+  try {
+    return step.on(on.gpus());
+  } catch (const InputError& e) {
+    const std::uint32_t nodes = on.fabric().nodes();
+    const std::uint32_t unit = nodes_of_copies(step, on.gpus() / nodes);
+    throw InputError(fmt::format("{}; those of --set nodes={} are", e.what(),
+                                 std::max(nodes / unit, 1U) * unit));
+  }
 }
 
 /// Who runs for all ranks.
@@ -461,7 +483,7 @@ StepResult predict_step(const Scenario& scenario, const TopologySpec& spec,
   }
   ScenarioMachine on(scenario, spec, options, catalog);
   Scenario placed = scenario;
-  const StepSpec& step = placed.step.emplace(scenario.step->on(on.gpus()));
+  const StepSpec& step = placed.step.emplace(on_all(on, *scenario.step));
   require_ranks(on, placed, step.ranks());
   std::unique_ptr<Replicas> replicas;
   if (options.folds) {

@@ -30,7 +30,8 @@ BOGUS = (
     (["step", SMALL], "small.yaml: has no `workload: {step: ...}`; weft run runs it"),
     (["run", "step.yaml"], "step.yaml:5:3: this is a training step: weft step runs it"),
     (["step", "step.yaml", "--set", "nodes=3"],
-     "step.yaml:5:3: the step is split over 16 GPUs, and ../../topologies/hgx-h100-8nic.yaml has 24 (3 nodes of 8)"),
+     "step.yaml:5:3: the step is split over 16 GPUs, and ../../topologies/hgx-h100-8nic.yaml has 24 (3 nodes of 8); "
+     "with `data: rest` it is split over all of them, 3 copies of the model"),
     (["step", "step.yaml", "--set", "gpu.count=9"],
      "--set: gpu.count: '9' is not a whole number from 1 to 8, the GPUs of a node in "
      "../../topologies/hgx-h100-8nic.yaml"),

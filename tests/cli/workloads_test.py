@@ -74,7 +74,14 @@ class Sweep(WorkloadsTest):
         fixed, = self.asked("step", "step.yaml")["results"]
         self.assertAlmostEqual(float(two["time_us"]), fixed["step_us"], delta=1e-6)
         self.refused(["step", "rest.yaml", "--set", "nodes=1", "--set", "gpu.count=4"],
-                     "rest.yaml:5:3: data: rest: 4 GPUs are no multiple of the 8 that a copy of the model is split over")
+                     "rest.yaml:5:3: data: rest: 4 GPUs are no multiple of the 8 that a copy of the model is split over; "
+                     "those of --set nodes=2 are")
+        self.refused(["step", "rest.yaml", "--set", "nodes=1001", "--set", "gpu.count=1"],
+                     "rest.yaml:5:3: data: rest: 1001 GPUs are no multiple of the 8 that a copy of the model is split over; "
+                     "those of --set nodes=1000 are")
+        self.refused(["step", "step.yaml", "--set", "nodes=4"],
+                     "step.yaml:5:3: the step is split over 16 GPUs, and ../../topologies/hgx-h100-8nic.yaml has 32 (4 nodes of 8); "
+                     "with `data: rest` it is split over all of them, 4 copies of the model")
 
     def test_a_large_step_says_what_it_is_extended_from(self):
         (self.here / "large.yaml").write_text(STEP.split("workload")[0] + """workload:
