@@ -4,6 +4,9 @@
 #include <bit>
 #include <cstdint>
 #include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,18 +29,59 @@ constexpr double kOnSeveralSwitches = 3;  // times as much: drawn rings 9, drawn
 constexpr double kOfConnection = 1e-6;    // made and folded
 constexpr double kOfSend = 1e-5;          // a connection of an all-to-all
 
-bool is_answered(const Scenario& scenario, const TopologySpec& topology, PredictOptions options,
-                 const Predictor& predictor, const ParamCatalog& catalog) {
+/// The seconds in what of_one_core() said; 0: less than one, or nothing was said.
+double seconds_said(const std::string& text) {
+  for (const auto& [unit, seconds] :
+       {std::pair{" s of one core", 1.0}, {" minutes of one core", 60.0}}) {
+    const std::size_t end = text.find(unit);
+    if (end == std::string::npos) continue;
+    return seconds * std::stod(text.substr(text.rfind(' ', end - 1) + 1));
+  }
+  return 0;
+}
+
+/// How long answering takes, in seconds of one core, 0 if that is not told as it is short; none:
+/// it is refused, or takes so long that who asked for more would not wait for it.
+std::optional<double> answered_in(const Scenario& scenario, const TopologySpec& topology,
+                                  PredictOptions options, const Predictor& predictor,
+                                  const ParamCatalog& catalog) {
+  constexpr double kMost = 300;
+  double seconds = 0;
   options.check_only = true;
-  options.on_estimate = {};
+  options.on_estimate = [&](const std::string& text) { seconds += seconds_said(text); };
   options.on_progress = {};
   try {
     predictor(scenario, topology, options, catalog);
-    return true;
   } catch (const InputError&) {
-    return false;
+    return {};
   }
+  if (seconds > kMost) return {};
+  return seconds;
 }
+
+bool is_answered(const Scenario& scenario, const TopologySpec& topology,
+                 const PredictOptions& options, const Predictor& predictor,
+                 const ParamCatalog& catalog) {
+  return answered_in(scenario, topology, options, predictor, catalog).has_value();
+}
+
+/// Questions that would be answered, in that many seconds each, the quickest first.
+class Answered {
+ public:
+  void add(const std::string& question, double seconds) {
+    all_.emplace_back(seconds,
+                      seconds > 0 ? question + " (" + of_one_core(seconds) + ")" : question);
+  }
+  std::string text() {
+    std::ranges::stable_sort(all_, {}, &std::pair<double, std::string>::first);
+    std::string out;
+    for (const auto& [seconds, question] : all_) out += (out.empty() ? "" : "or ") + question + " ";
+    return out.empty() ? out : out + "would be answered";
+  }
+
+ private:
+  std::vector<std::pair<double, std::string>> all_;
+};
 
 /// Of jobs that are too large: each on its first nodes alone, as many as are answered; where none
 /// are, each with less to move. "" if that is not answered either. From few nodes on, as what is
@@ -135,15 +179,13 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
   if (!scenario.jobs.empty()) {
     return smaller_jobs(scenario, topology, options, predictor, catalog);
   }
-  std::string out;
-  const auto add = [&out](const std::string& question) {
-    out += (out.empty() ? "" : "or ") + question + " ";
-  };
+  Answered answered;
   Scenario fewer = scenario;
   while (fewer.sizes.size() > 1) {
     fewer.sizes.resize(fewer.sizes.size() / 2);
-    if (!is_answered(fewer, topology, options, predictor, catalog)) continue;
-    add("sizes up to " + format_size(fewer.sizes.back()));
+    const auto seconds = answered_in(fewer, topology, options, predictor, catalog);
+    if (!seconds) continue;
+    answered.add("sizes up to " + format_size(fewer.sizes.back()), *seconds);
     break;
   }
   std::vector<ScenarioSetting> settings = scenario.set;
@@ -159,26 +201,32 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
     const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
     unit = scenario.step->data_is_rest ? nodes_of_copies(*scenario.step, gpus) : 0;
   }
-  for (std::uint32_t half = all / 2; half > 0 && unit > 0; half /= 2) {
-    const std::uint32_t nodes = half / unit * unit;
-    if (nodes == 0) break;
-    smaller.set.back().value = std::to_string(nodes);
-    if (!is_answered(scenario, topology, smaller, predictor, catalog)) continue;
-    add(fmt::format("--set nodes={}", nodes));
-    break;
+  std::vector<std::uint32_t> halves;
+  for (std::uint32_t half = all / 2; unit > 0 && half >= unit; half /= 2) {
+    halves.push_back(half / unit * unit);
   }
+  // Of a step what is refused takes longest to find out.
+  const bool is_from_least = scenario.step.has_value();
+  if (is_from_least) std::ranges::reverse(halves);
+  std::optional<std::pair<std::uint32_t, double>> most;  // nodes, seconds
+  for (const std::uint32_t nodes : halves) {
+    smaller.set.back().value = std::to_string(nodes);
+    const auto seconds = answered_in(scenario, topology, smaller, predictor, catalog);
+    if (seconds) most.emplace(nodes, *seconds);
+    if (seconds.has_value() != is_from_least) break;
+  }
+  if (most) answered.add(fmt::format("--set nodes={}", most->first), most->second);
   if (scenario.step) {
     const auto add_if_answered = [&](const std::string& key, const std::string& value) {
       PredictOptions other = options;
       other.set.push_back({key, value, {}});
-      if (is_answered(scenario, topology, other, predictor, catalog)) {
-        add("--set " + key + "=" + value);
-      }
+      const auto seconds = answered_in(scenario, topology, other, predictor, catalog);
+      if (seconds) answered.add("--set " + key + "=" + value, *seconds);
     };
     if (params.choice("wire.routing") == "ecmp") add_if_answered("wire.routing", "spread");
     add_if_answered("nccl.algo", "Ring");
   }
-  return out.empty() ? out : out + "would be answered";
+  return answered.text();
 }
 
 }  // namespace weft

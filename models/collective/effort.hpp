@@ -49,10 +49,11 @@ std::string of_one_core(double seconds);
 /// The least number of nodes with so many GPUs each that whole copies of a step's model fill.
 std::uint32_t nodes_of_copies(const StepSpec& step, std::uint32_t gpus);
 
-/// After a TooLarge: what of the same question would be answered, such as "--set nodes=64 would be
-/// answered"; found by asking `predictor`, with fewer and fewer nodes (of a step numbers that it
-/// splits over) and sizes, and a step with its load spread, or on rings; of jobs with each one's
-/// first nodes or smaller sizes. "" if nothing would.
+/// After a TooLarge: what of the same question would be answered within five minutes of one core,
+/// the quickest first, such as "--set nodes=64 (40 s of one core) would be answered"; found by
+/// asking `predictor`, with fewer and fewer nodes and sizes; of a step with numbers of nodes that
+/// it splits over, more and more, with its load spread, or on rings; of jobs with each one's first
+/// nodes or smaller sizes. "" if nothing would.
 std::string smaller_question(const Scenario& scenario, const TopologySpec& topology,
                              const PredictOptions& options, const Predictor& predictor,
                              const ParamCatalog& catalog);

@@ -186,13 +186,15 @@ class StepRunner {
                              std::vector<std::string>& notes) {
     if (lone_calls_ && is_long(path)) return run_lone_calls(path, told, notes);
     if (asked_.scenario.step && options_.folds && !replicas_stand_for_all(path)) {
+      refuse_two_replicas(*asked_.scenario.step, on_, path, told);
       levels_ = FurtherLevels::of(*asked_.scenario.step, on_.machine(), on_.parts(),
                                   on_.decisions(), path);
       if (levels_) return run_further_levels(path, told, notes);
     }
-    if (asked_.scenario.step && !replicas_stand_for_all(path) &&
-        is_surely_answered(*asked_.scenario.step, on_, path, told) && told.check_only) {
-      return std::nullopt;
+    if (asked_.scenario.step) {
+      const Replicas* const run = replicas_stand_for_all(path) ? replicas_ : nullptr;
+      const bool is_sure = is_surely_answered(*asked_.scenario.step, run, on_, path, told);
+      if (is_sure && told.check_only) return std::nullopt;
     }
     Part part = part_of(path);
     if (falls_back(*part.machine, part.plan.plan, path, notes)) part = part_of(path);

@@ -15,7 +15,7 @@ using TrafficMatrix = std::vector<TaskSend>;
 /// The traffic of a spec between so many ranks. Reads its file (traffic_file.hpp); what is drawn
 /// depends on the seed alone. Throws InputError: a file that is not so; ranks that are not there;
 /// experts that are no multiple of the ranks; a pair beyond kMostSend. TooLarge: more than 5e8
-/// choices of experts, or kMostPairs. Stopped, once `stop` asks for it.
+/// choices of experts, or than all pairs of 4,096 ranks. Stopped, once `stop` asks for it.
 TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks,
                              const Stop* stop = nullptr);
 

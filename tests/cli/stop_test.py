@@ -97,12 +97,14 @@ class Run(StopTest):
         (self.here / LONG).write_text(HUGE_TEXT)
         run = weft("run", LONG, cwd=self.here)
         self.assertEqual(run.returncode, 2)
-        match = re.search(rb"--set nodes=(\d+) would be answered\n\Z", run.stderr)
+        match = re.search(rb"--set nodes=(\d+) \(\d+ s of one core\) would be answered\n\Z", run.stderr)
         self.assertIsNotNone(match, run.stderr)
         nodes = int(match[1])
-        for number, refused in ((nodes, False), (2 * nodes + 1, True)):
+        for number, is_named in ((nodes, True), (2 * nodes + 1, False)):
             tried = weft("run", LONG, "--set", f"nodes={number}", "--time-limit", "100ms", cwd=self.here)
-            self.assertEqual(b"would be answered" in tried.stderr, refused, tried.stderr)
+            # Refused, or more than five minutes.
+            too_long = re.search(rb"would be answered|([6-9]|10) minutes of one core", tried.stderr)
+            self.assertEqual(too_long is None, is_named, tried.stderr)
 
 
 class Estimate(StopTest):

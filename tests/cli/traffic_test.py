@@ -37,7 +37,7 @@ class Traffic(CliTest):
         said = weft("traffic", incast, cwd=self.here)
         self.assertEqual(said.returncode, 2)
         self.assertRegex(said.stderr.decode(), r"^error: .*hgx-h100-8nic.yaml: about [0-9.e+]+ transfers, [0-9]+ minutes of one core; "
-                                      r"take fewer nodes, bytes or tasks; --set nodes=1 would be answered\n$")
+                                      r"take fewer nodes, bytes or tasks; --set nodes=1 \([0-9] minutes of one core\) would be answered\n$")
 
     def test_a_matrix_is_carried(self):
         matrix = [[0] * 16 for _ in range(16)]
