@@ -383,6 +383,7 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   tell_long(
       static_cast<double>(matrix.size()) + (mean.share > 0 ? even_sends(on.machine(), by) : 0),
       options);
+  if (options.check_only) return out;
   out.loads = loads_of(on, all, schedule, options,
                        [&](std::uint32_t node) { return sends_of_node(matrix, node, gpus); });
   out.share = mean.share;

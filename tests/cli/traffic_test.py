@@ -39,6 +39,14 @@ class Traffic(CliTest):
         self.assertRegex(said.stderr.decode(), r"^error: .*hgx-h100-8nic.yaml: about [0-9.e+]+ transfers, [0-9]+ minutes of one core; "
                                       r"take fewer nodes, bytes or tasks; --set nodes=1 \([0-9] minutes of one core\) would be answered\n$")
 
+    def test_a_smaller_estimate_is_named_with_its_time(self):
+        (self.here / "traffic.yaml").write_text(HEAD.replace("nodes: 2", "nodes: 1024") + "workload: {op: dispatch, tokens: 1024, "
+                                                "experts: 8192, top_k: 8, token_bytes: 7168, skew: 0.5}\n")
+        said = weft("traffic", "traffic.yaml", cwd=self.here)
+        self.assertEqual(said.returncode, 2)
+        self.assertRegex(said.stderr.decode(), r"16 million pairs of GPUs; take fewer tokens or nodes; "
+                                               r"--set nodes=512 \([0-9]+ (s|minutes) of one core\) would be answered\n$")
+
     def test_a_matrix_is_carried(self):
         matrix = [[0] * 16 for _ in range(16)]
         matrix[3][12] = 5_000_000
