@@ -136,11 +136,11 @@ struct JobPlans {
 
 std::vector<Plan> make_plans(const Cluster& cluster, const Scenario& scenario,
                              const PartLibrary& parts, MemoryPath path, const NcclEnv& env,
-                             NcclVersion version, Fidelity fidelity, JobPlans& out) {
+                             NcclVersion version, const PredictOptions& options, JobPlans& out) {
   std::vector<Plan> plans;
   PlanSize size{0, 0};
   for (const ScenarioJob& job : scenario.jobs) {
-    const JobSchedule decided(cluster, job, parts, path, env, version, fidelity);
+    const JobSchedule decided(cluster, job, parts, path, env, version, options.fidelity);
     const Op op = parse_op(job.op);
     const PlanSize own = decided.size(op, job.size);
     size.transfers += own.transfers;
@@ -152,7 +152,7 @@ std::vector<Plan> make_plans(const Cluster& cluster, const Scenario& scenario,
           job.place.text(), size.transfers, size.connections, kMostTransfers, kMostConnections));
     }
     plans.push_back(as_launched(make_plan(cluster.devices, communicator_of(cluster.fabric, job),
-                                          decided.schedule(), op, job.size),
+                                          decided.schedule(), op, job.size, options.stop),
                                 op, static_cast<std::uint32_t>(job.nodes.size())));
     out.nccl_choices.emplace_back(decided.nccl_choice(op, job.size));
   }
@@ -176,7 +176,7 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
                   MemoryPath path, const NcclEnv& env, NcclVersion version,
                   const PredictOptions& options) {
   JobPlans out;
-  out.plans = make_plans(cluster, scenario, parts, path, env, version, options.fidelity, out);
+  out.plans = make_plans(cluster, scenario, parts, path, env, version, options, out);
   if (options.fidelity == Fidelity::kPacket) {
     for (const Plan& plan : out.plans) {
       out.packets.add(packet_effort(cluster.machine, plan), 2);  // alone, and together

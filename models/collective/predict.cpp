@@ -217,7 +217,8 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
   const Schedules& schedules = ready.schedules;
   PacketEffort effort;
   for (const RowTask& task : tasks) {
-    const Plan plan = make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes);
+    const Plan plan = make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes,
+                                ready.options.stop);
     const PlanSize size =
         plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     const PacketEffort of_plan = packet_effort(machine, plan);

@@ -94,8 +94,8 @@ class RowRunner {
 
  private:
   Plan plan_of(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
-    return as_launched(make_plan(machine.devices(), schedule, task_.op, bytes), task_.op,
-                       machine.fabric().nodes());
+    return as_launched(make_plan(machine.devices(), schedule, task_.op, bytes, ready_.options.stop),
+                       task_.op, machine.fabric().nodes());
   }
   bool is_told() const { return ready_.options.timeline_of == task_.bytes; }
 

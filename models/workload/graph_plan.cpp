@@ -340,7 +340,7 @@ Communicator communicator_of(const Fabric& fabric, const TaskGroup& group) {
 Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
                    const Communicator& communicator, const Schedule& schedule, const Stop* stop) {
   if (exchange.sends.empty()) {
-    return make_plan(devices, communicator, schedule, exchange.op, exchange.bytes);
+    return make_plan(devices, communicator, schedule, exchange.op, exchange.bytes, stop);
   }
   std::vector<PeerSend> sends;
   for (const auto& [from, to, bytes] : exchange.sends) {

@@ -55,8 +55,13 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 /// A partition that is refined: classes are split by their nodes' edges to one class after another.
 class Refinement {
  public:
-  explicit Refinement(const LabelledGraph& graph)
-      : graph_{graph}, edges_to_{graph, [](std::uint32_t) { return true; }} {
+  /// `asked` is called now and then.
+  Refinement(const LabelledGraph& graph, const std::function<void()>& asked)
+      : graph_{graph}, edges_to_{graph, [&asked, edges = 0U](std::uint32_t) mutable {
+                                   constexpr std::uint32_t kBetween = 1U << 16U;
+                                   if (++edges % kBetween == 0) asked();
+                                   return true;
+                                 }} {
     for (const std::uint64_t label : graph.labels()) {
       weights_.push_back({splitmix64(label), splitmix64(~label)});
     }
@@ -220,8 +225,9 @@ class Refinement {
 
 std::optional<Partition> coarsest_equitable_partition(
     const LabelledGraph& graph, const std::function<bool(std::size_t)>& goes_on) {
-  Refinement refinement(graph);
-  if (!refinement.refine(goes_on)) return std::nullopt;
+  bool is_stopped = false;
+  Refinement refinement(graph, [&] { is_stopped = is_stopped || !goes_on(0); });
+  if (is_stopped || !refinement.refine(goes_on)) return std::nullopt;
   return std::move(refinement).partition();
 }
 

@@ -193,6 +193,7 @@ void PlanGraph::add_single(std::uint32_t from, std::uint32_t to, std::uint64_t w
 }
 
 void PlanGraph::add_program(std::uint32_t p) {
+  if (stop_ != nullptr) stop_->check();
   const Program& program = plan_.programs[p];
   const std::uint32_t node = program_node(p);
   add_single(node, actor_node(program.actor), label(Bond::kActor, programs_of_[program.actor]++));
@@ -283,6 +284,7 @@ const PlanGraph::Path& PlanGraph::path_of(const QueuePair& q) {
 }
 
 void PlanGraph::add_queue_pair(QueuePairIndex index) {
+  if (stop_ != nullptr) stop_->check();
   const QueuePair& q = plan_.queue_pairs[index];
   const std::uint32_t node = queue_pair_node(index);
   const Path& path = path_of(q);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <map>
 #include <set>
 
@@ -326,6 +327,26 @@ TEST(CollectivePlan, SendsAmongSomeGpusMeetEachPeer) {
   EXPECT_EQ(pairs.size(), 12u);
   const Communicator unlike(m.fabric(), {m.id("gpu7", 2), m.id("gpu0", 0), m.id("gpu1", 0)});
   EXPECT_THROW(make_plan(m.devices(), unlike, schedule, Op::kAllToAll, Bytes::mib(4)), InputError);
+}
+
+TEST(CollectivePlan, IsMadeNoFurtherOnceStopped) {
+  MachineUnderTest m("hgx-h100-8nic.yaml");
+  const Schedule schedule = make_schedule(m.devices(), MemoryPath::kGdr);
+  Stop stop;
+  stop.request();
+  for (const Op op : kOps) {
+    EXPECT_THROW(make_plan(m.devices(), schedule, op, Bytes::mib(1), &stop), Stopped)
+        << op_name(op);
+  }
+}
+
+// The plan of 16,256 sends takes tens of milliseconds.
+TEST(CollectivePlan, ATimeLimitEndsAnAllToAllsPlan) {
+  MachineUnderTest m("hgx-h100-8nic.yaml", {}, 16);
+  const Schedule schedule = make_schedule(m.devices(), MemoryPath::kGdr);
+  Stop stop;
+  stop.set_deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(1));
+  EXPECT_THROW(make_plan(m.devices(), schedule, Op::kAllToAll, Bytes::mib(64), &stop), Stopped);
 }
 
 // One proxy thread a GPU serves all that its GPU sends to and receives from other nodes.

@@ -155,7 +155,8 @@ PlanSize pat_size(const DeviceParams& devices, const Schedule& schedule, Op op, 
 /// How an algorithm is executed: a row here, and its program.
 struct Execution {
   Algorithm algorithm;
-  Plan (*plan)(const DeviceParams&, const Communicator&, const Schedule&, Op, Bytes, const Choice&);
+  Plan (*plan)(const DeviceParams&, const Communicator&, const Schedule&, Op, Bytes, const Choice&,
+               const Stop*);
   PlanSize (*size)(const DeviceParams&, const Schedule&, Op, Bytes, const Choice&);
 };
 constexpr std::array kExecutions{
@@ -176,17 +177,19 @@ const Execution& execution_of(Algorithm algorithm) {
 
 }  // namespace
 
-Plan make_plan(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes) {
-  return make_plan(devices, Communicator::of_all(devices.fabric()), schedule, op, bytes);
+Plan make_plan(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
+               const Stop* stop) {
+  return make_plan(devices, Communicator::of_all(devices.fabric()), schedule, op, bytes, stop);
 }
 
 Plan make_plan(const DeviceParams& devices, const Communicator& communicator,
-               const Schedule& schedule, Op op, Bytes bytes) {
+               const Schedule& schedule, Op op, Bytes bytes, const Stop* stop) {
   const Choice choice = schedule.choose(op, bytes);
   if (!runs(choice.algorithm, op)) {
     throw std::logic_error("make_plan: the schedule's algorithm does not run the operation");
   }
-  return execution_of(choice.algorithm).plan(devices, communicator, schedule, op, bytes, choice);
+  return execution_of(choice.algorithm)
+      .plan(devices, communicator, schedule, op, bytes, choice, stop);
 }
 
 PlanSize plan_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes) {

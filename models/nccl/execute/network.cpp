@@ -291,6 +291,7 @@ void PlanBuilder::add_operations() {
   }
   std::map<ActorIndex, Duration> of_proxy;
   for (std::uint32_t o = 0; o < operations_.size(); ++o) {
+    if (stop_ != nullptr) stop_->check();
     if (uses[o].slices != uses[o].taken) {
       throw std::logic_error("plan: what is sent over a connection is not what is taken");
     }

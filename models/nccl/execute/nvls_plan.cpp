@@ -201,8 +201,9 @@ Protocol make_nvls_protocol(const DeviceParams& devices, const Communicator& com
 }
 
 Plan nvls_plan(const DeviceParams& devices, const Communicator& communicator,
-               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice) {
-  PlanBuilder builder(devices, communicator, schedule, op, bytes, choice);
+               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice,
+               const Stop* stop) {
+  PlanBuilder builder(devices, communicator, schedule, op, bytes, choice, stop);
   const Protocol protocol = make_nvls_protocol(devices, communicator, schedule, choice, bytes);
   const std::int64_t parts = op == Op::kAllReduce ? 1 : builder.ranks();
   const Bytes per_channel{pieces(bytes, Bytes{parts * choice.channels})};

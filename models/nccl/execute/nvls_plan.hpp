@@ -12,7 +12,8 @@ namespace weft {
 /// all heads' chunks to the user's buffer (NCCL src/device/{all_reduce,all_gather,
 /// reduce_scatter}.h, NVLS and NVLS_TREE, without registered buffers).
 Plan nvls_plan(const DeviceParams& devices, const Communicator& communicator,
-               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice);
+               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice,
+               const Stop* stop);
 
 /// Its protocol: Simple, with chunks by size (NCCL src/enqueue.cc, calcCollChunking).
 Protocol make_nvls_protocol(const DeviceParams& devices, const Communicator& communicator,

@@ -219,17 +219,12 @@ class P2pBuilder {
     }
   }
 
-  /// Throws Stopped once `stop` asks for it.
-  Plan build(const Stop* stop) && {
+  Plan build() && {
     Bytes most;
     for (const Sent& sent : sends_) most = std::max(most, sent.bytes);
     const P2pSplit& shown = split(most, nodes_ > 1);
     shown_ = &shown.protocol;
-    std::uint32_t rank = 0;
-    for (Sent& sent : sends_) {
-      if (stop != nullptr && std::exchange(rank, sent.from) != sent.from) stop->check();
-      add_connections(sent);
-    }
+    for (Sent& sent : sends_) add_connections(sent);
     std::vector<const Sent*> received;
     for (const Sent& sent : sends_) {
       if (!sent.is_copy()) received.push_back(&sent);
@@ -237,12 +232,11 @@ class P2pBuilder {
     std::ranges::sort(received, {}, [](const Sent* s) { return std::pair{s->to, s->round}; });
     auto out = sends_.begin();
     auto in = received.begin();
-    for (rank = 0; rank < builder_.ranks(); ++rank) {
+    for (std::uint32_t rank = 0; rank < builder_.ranks(); ++rank) {
       const auto out_end =
           std::find_if(out, sends_.end(), [&](const Sent& s) { return s.from != rank; });
       const auto in_end =
           std::find_if(in, received.end(), [&](const Sent* s) { return s->to != rank; });
-      if (stop != nullptr) stop->check();
       add_programs(rank, {out, out_end}, {in, in_end});
       out = out_end;
       in = in_end;
@@ -426,16 +420,17 @@ P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator
 }
 
 Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
-              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice) {
+              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice,
+              const Stop* stop) {
   const std::uint32_t ranks = communicator.ranks();
   const Bytes to_peer =
       op == Op::kAllToAll ? Bytes{pieces(bytes, Bytes{ranks_of(schedule, communicator)})} : bytes;
   P2pBuilder builder(devices, communicator, schedule,
-                     {devices, communicator, schedule, op, bytes, choice});
+                     {devices, communicator, schedule, op, bytes, choice, stop});
   builder.send_in_all_rounds([&](std::uint32_t from, std::uint32_t to) {
     return op == Op::kAllToAll || to == (from + 1) % ranks ? to_peer : Bytes{0};
   });
-  return std::move(builder).build(nullptr);
+  return std::move(builder).build();
 }
 
 Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
@@ -445,9 +440,9 @@ Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
   const Bytes most = std::ranges::max(of_rank);
   const Choice choice = schedule.choose(Op::kAllToAll, most);
   P2pBuilder builder(devices, communicator, schedule,
-                     {devices, communicator, schedule, Op::kAllToAll, most, choice});
+                     {devices, communicator, schedule, Op::kAllToAll, most, choice, stop});
   builder.send(sends);
-  Plan plan = std::move(builder).build(stop);
+  Plan plan = std::move(builder).build();
   plan.op = kTrafficName;
   return plan;
 }

@@ -52,7 +52,7 @@ P2pPlaces p2p_places(const Schedule& schedule, std::uint32_t gpus, const P2pSpli
 /// its own, in the order of the rounds.
 /// Throws InputError if nodes have unlike numbers of ranks.
 Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
-              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice);
+              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice, const Stop* stop);
 
 /// What one rank sends another, or keeps.
 struct PeerSend {

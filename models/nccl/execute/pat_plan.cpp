@@ -122,8 +122,9 @@ PatShape pat_shape(const Protocol& protocol, const Choice& choice, Bytes bytes,
 }
 
 Plan pat_plan(const DeviceParams& devices, const Communicator& communicator,
-              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice) {
-  PlanBuilder builder(devices, communicator, schedule, op, bytes, choice);
+              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice,
+              const Stop* stop) {
+  PlanBuilder builder(devices, communicator, schedule, op, bytes, choice, stop);
   const std::uint32_t n = ranks_of(schedule, communicator);
   const Protocol protocol = make_pat_protocol(devices, op, choice, bytes, n);
   const std::vector<PatPass> passes = pat_passes(op, n, pat_shape(protocol, choice, bytes, n));

@@ -11,7 +11,7 @@ namespace weft {
 /// src/device/{all_gather,reduce_scatter}.h, PAT; src/device/prims_simple.h, patCopy, patReduce).
 /// Precondition: no two ranks in one node.
 Plan pat_plan(const DeviceParams& devices, const Communicator& communicator,
-              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice);
+              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice, const Stop* stop);
 
 /// Its protocol: Simple, with chunks by size (NCCL src/enqueue.cc, calcCollChunking).
 Protocol make_pat_protocol(const DeviceParams& devices, Op op, const Choice& choice, Bytes bytes,

@@ -39,10 +39,12 @@ ByDevice<Duration> times(const DeviceParams& devices, DeviceKind kind, const cha
 }  // namespace
 
 PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& communicator,
-                         const Schedule& schedule, Op op, Bytes bytes, const Choice& choice)
+                         const Schedule& schedule, Op op, Bytes bytes, const Choice& choice,
+                         const Stop* stop)
     : devices_{&devices},
       communicator_{&communicator},
       schedule_{&schedule},
+      stop_{stop},
       is_by_bytes_{is_by_bytes(op)},
       is_nvls_{choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree},
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},
@@ -111,6 +113,7 @@ LagIndex PlanBuilder::lag(std::string_view cause, Duration time) {
 
 ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, Endpoint to,
                                      std::uint32_t channel, std::optional<std::uint32_t> turn) {
+  if (stop_ != nullptr) stop_->check();
   Connection c{};
   c.ready = add_flag(0);
   if (communicator_->same_node(from.rank, to.rank)) {
@@ -260,6 +263,7 @@ SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol,
 
 void PlanBuilder::add_block(const Protocol& protocol, std::uint32_t rank, std::uint32_t channel,
                             std::uint32_t threads) {
+  if (stop_ != nullptr) stop_->check();
   gpu_ = communicator_->gpu(rank);
   threads_ = threads;
   if (channel >= devices_->number("gpu.sms", gpu_)) {

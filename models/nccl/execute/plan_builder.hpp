@@ -12,6 +12,7 @@
 #include "models/nccl/execute/by_device.hpp"
 #include "models/nccl/execute/protocol.hpp"
 #include "models/nccl/schedule.hpp"
+#include "sim/base/stop.hpp"
 #include "sim/plan/plan.hpp"
 
 namespace weft {
@@ -41,11 +42,12 @@ struct SwitchFifos {
 
 /// Puts together the Plan of a collective: FIFOs between ranks over the right hops, thread blocks
 /// that move slices through them, proxy threads that carry slices between nodes. The references
-/// must outlive it.
+/// must outlive it, and `stop`, unless null: each connection and each block asks it, and throws
+/// Stopped; take() does, too.
 class PlanBuilder {
  public:
   PlanBuilder(const DeviceParams& devices, const Communicator& communicator,
-              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice);
+              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice, const Stop* stop);
 
   const Communicator& communicator() const { return *communicator_; }
   std::uint32_t ranks() const { return communicator_->ranks(); }
@@ -349,6 +351,7 @@ class PlanBuilder {
   const DeviceParams* devices_;
   const Communicator* communicator_;
   const Schedule* schedule_;
+  const Stop* stop_;
   bool is_by_bytes_;
   bool is_nvls_;
   Duration proxy_poll_;

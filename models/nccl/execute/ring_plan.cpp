@@ -124,8 +124,9 @@ std::uint32_t working_threads(const Choice& choice) {
 }  // namespace
 
 Plan ring_plan(const DeviceParams& devices, const Communicator& communicator,
-               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice) {
-  PlanBuilder builder(devices, communicator, schedule, op, bytes, choice);
+               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice,
+               const Stop* stop) {
+  PlanBuilder builder(devices, communicator, schedule, op, bytes, choice, stop);
   const std::uint32_t ranks = ranks_of(schedule, communicator);
   const Protocol whole =
       make_protocol(devices.params(), choice.protocol, kernel_shape(op, choice.algorithm), ranks);

@@ -10,6 +10,7 @@ namespace weft {
 ///   all-gather, reduce-scatter: n-1 steps each;
 ///   broadcast, reduce: one chunk down the chain that the ring is when cut at the root.
 Plan ring_plan(const DeviceParams& devices, const Communicator& communicator,
-               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice);
+               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice,
+               const Stop* stop);
 
 }  // namespace weft

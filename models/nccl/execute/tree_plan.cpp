@@ -97,8 +97,9 @@ Protocol make_tree_protocol(const DeviceParams& devices, const Communicator& com
 }
 
 Plan tree_plan(const DeviceParams& devices, const Communicator& communicator,
-               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice) {
-  PlanBuilder builder(devices, communicator, schedule, op, bytes, choice);
+               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice,
+               const Stop* stop) {
+  PlanBuilder builder(devices, communicator, schedule, op, bytes, choice, stop);
   const Protocol protocol = make_tree_protocol(devices, communicator, schedule, choice, bytes);
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};
   for (std::uint32_t c = 0; c < choice.channels; ++c) {

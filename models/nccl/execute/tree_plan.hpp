@@ -9,7 +9,8 @@ namespace weft {
 /// children. Up and down are two groups of the thread block's warps, which work at once; at the
 /// root one group does both (NCCL src/device/all_reduce.h, runTreeSplit).
 Plan tree_plan(const DeviceParams& devices, const Communicator& communicator,
-               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice);
+               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice,
+               const Stop* stop);
 
 /// A tree's protocol: LL128 halves its chunks while a channel has few of them to fill the tree
 /// with (NCCL src/enqueue.cc, calcCollChunking).
