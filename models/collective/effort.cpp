@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <optional>
@@ -23,11 +24,13 @@ namespace {
 // of whose ranks are alike. What all flows share, each new one shares out anew: so on several
 // switches, and in an all-to-all. Beside each what was measured.
 constexpr double kOfRing = 3e-6;          // s a transfer: 1.5 to 2.3; of two jobs 5
+constexpr double kOfChain = 1.3e-6;       // 0.9 to 1.9, on any switches: few are under way at once
 constexpr double kOfTree = 5e-6;          // 4.6 to 5.8; of nodes of 72 GPUs 8 and more
 constexpr double kOfAllToAll = 15e-6;     // 4 on 8 nodes, 22 on 2 in the place of 128
 constexpr double kOnSeveralSwitches = 3;  // times as much: drawn rings 9, drawn trees 16, PAT 10
 constexpr double kOfConnection = 1e-6;    // made and folded
-constexpr double kOfSend = 1e-5;          // a connection of an all-to-all
+constexpr double kOfSend = 3e-5;          // a connection of an all-to-all: planned, folded, opened
+constexpr double kBytesOfConnection = 3e3;  // of all-to-alls: 2.9e3 to 3.1e3
 
 /// The seconds in what of_one_core() said; 0: less than one, or nothing was said.
 double seconds_said(const std::string& text) {
@@ -128,12 +131,21 @@ std::uint32_t nodes_of_copies(const StepSpec& step, std::uint32_t gpus) {
   return of_a_copy / std::gcd(of_a_copy, gpus);
 }
 
-double fluid_seconds(const PlanSize& size, Algorithm algorithm, bool one_switch, double alike) {
+double fluid_seconds(const PlanSize& size, Op op, Algorithm algorithm, bool one_switch,
+                     double alike) {
   const bool is_p2p = algorithm == Algorithm::kPointToPoint;
-  const double here = algorithm == Algorithm::kRing ? kOfRing : kOfTree;
-  const double of_transfer = is_p2p ? kOfAllToAll : here * (one_switch ? 1 : kOnSeveralSwitches);
+  const bool is_ring = algorithm == Algorithm::kRing;
+  const double here = is_ring ? kOfRing : kOfTree;
+  const double of_transfer = is_p2p ? kOfAllToAll
+                             : is_ring && is_chain(op)
+                                 ? kOfChain
+                                 : here * (one_switch ? 1 : kOnSeveralSwitches);
   const double of_connection = is_p2p ? kOfSend : kOfConnection;
   return size.transfers * of_transfer / alike + size.connections * of_connection;
+}
+
+Bytes fluid_memory(double connections) {
+  return Bytes{std::llround(connections * kBytesOfConnection)};
 }
 
 void PacketEffort::add(const PacketEffort& plan, double times) {
@@ -167,10 +179,13 @@ void tell(const PacketEffort& effort, const PredictOptions& options) {
   if (options.on_estimate) options.on_estimate("packets: " + text_of(effort));
 }
 
-std::string of_one_core(double seconds) {
-  if (seconds < 1) return "less than a second of one core";
-  if (seconds < 120) return fmt::format("{:.0f} s of one core", seconds);
-  return fmt::format("{:.0f} minutes of one core", seconds / 60);
+std::string of_one_core(double seconds, Bytes memory) {
+  const std::string time = seconds < 1     ? "less than a second"
+                           : seconds < 120 ? fmt::format("{:.0f} s", seconds)
+                                           : fmt::format("{:.0f} minutes", seconds / 60);
+  std::string core = time + " of one core";
+  if (memory < kMuchMemory) return core;
+  return fmt::format("{} and {:.1f} GB of memory", core, memory.as_double() / 1e9);
 }
 
 std::string smaller_question(const Scenario& scenario, const TopologySpec& topology,

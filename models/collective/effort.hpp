@@ -11,7 +11,11 @@ namespace weft {
 /// How long the fluid transport takes for launches of a plan, of which so much is alike, on one
 /// switch or on several: seconds of one core, within a factor of three or so; who shows it scales
 /// it by what this process has taken so far.
-double fluid_seconds(const PlanSize& size, Algorithm algorithm, bool one_switch, double alike);
+double fluid_seconds(const PlanSize& size, Op op, Algorithm algorithm, bool one_switch,
+                     double alike);
+
+/// What so many connections take on shared rates: of plans that run at once, with what folds them.
+Bytes fluid_memory(double connections);
 
 /// What is refused beforehand: some minutes on one core where it folds, and some GB.
 inline constexpr double kMostTransfers = 2e8;
@@ -43,8 +47,10 @@ void tell(const PacketEffort& effort, const PredictOptions& options);
 inline constexpr double kMostRunSeconds = 600;
 /// What takes as long, in seconds, is told beforehand where nothing folds.
 inline constexpr double kLongRun = 10;
-/// "40 s of one core".
-std::string of_one_core(double seconds);
+/// More memory is told beforehand, too.
+inline constexpr Bytes kMuchMemory = Bytes{1'000'000'000};
+/// "40 s of one core"; with much memory "40 s of one core and 4.8 GB of memory".
+std::string of_one_core(double seconds, Bytes memory = {});
 
 /// The least number of nodes with so many GPUs each that whole copies of a step's model fill.
 std::uint32_t nodes_of_copies(const StepSpec& step, std::uint32_t gpus);

@@ -167,7 +167,7 @@ double rates_seconds(const Cluster& cluster, const JobPlans& jobs) {
   const double unlike = jobs.folded ? 3 : 1;
   double transfers = 0;
   for (const Plan& plan : jobs.to_run()) transfers += static_cast<double>(transfer_count(plan));
-  return 2 * fluid_seconds({unlike * transfers, 0}, Algorithm::kTree,
+  return 2 * fluid_seconds({unlike * transfers, 0}, Op::kAllReduce, Algorithm::kTree,
                            cluster.machine.has_one_switch(), 1);
 }
 
@@ -414,10 +414,12 @@ void tell_rates(const JobPlans& jobs, const JobLaunches* launches, const Predict
   if (options.fidelity == Fidelity::kPacket || !options.on_estimate) return;
   const bool was_told = launches != nullptr && jobs.seconds > kLongRun;
   const double seconds = launches != nullptr ? seconds_of(jobs, *launches) : jobs.seconds;
-  if (was_told || seconds <= kLongRun) return;
+  const Bytes memory = fluid_memory(static_cast<double>(jobs.packets.connections));
+  const bool is_much = seconds > kLongRun || (launches == nullptr && memory > kMuchMemory);
+  if (was_told || !is_much) return;
   options.on_estimate(std::string(jobs.folded ? "jobs: of what is alike one stands for all"
                                               : "jobs: every rank is simulated") +
-                      ", about " + of_one_core(seconds) + " for each memory path" +
+                      ", about " + of_one_core(seconds, memory) + " for each memory path" +
                       (launches != nullptr ? "" : ", more where shorter jobs are launched again"));
 }
 

@@ -158,14 +158,29 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   }
 }
 
-/// How long one run for a task takes.
-double run_seconds(const Ready& ready, const RowTask& task, const Machine& machine,
-                   const Schedule& schedule, Bytes bytes, bool once = false) {
-  const Choice choice = schedule.choose(task.op, bytes);
-  const PlanSize size = launched_size(ready, task, machine.devices(), schedule, bytes, once);
+/// How long one run for a task takes: of the cluster.
+double run_seconds(const Ready& ready, const RowTask& task, const Schedule& schedule) {
+  const Machine& machine = ready.machine;
+  const Choice choice = schedule.choose(task.op, task.bytes);
+  const PlanSize size = launched_size(ready, task, machine.devices(), schedule, task.bytes, false);
   const double of_each =
       runs_every_rank(ready, task) ? 1 : alike(machine, schedule, task.op, choice);
-  return fluid_seconds(size, choice.algorithm, machine.has_one_switch(), of_each);
+  return fluid_seconds(size, task.op, choice.algorithm, machine.has_one_switch(), of_each);
+}
+
+/// Of a sample. Rings over two leaves share no link with each other, and run on one of them: a node
+/// there is like its place's on the other one.
+double run_seconds(const Ready& ready, const RowTask& task, const Schedule& schedule,
+                   const SampleRun& run) {
+  const Sample& sample = *run.sample;
+  const Choice choice = schedule.choose(task.op, run.bytes);
+  const PlanSize size = launched_size(ready, task, sample.devices, schedule, run.bytes, run.once);
+  double of_each = alike(sample.machine, schedule, task.op, choice);
+  const bool is_of_two_leaves = choice.algorithm == Algorithm::kRing && !is_chain(task.op) &&
+                                sample.network && sample.network->has_two_leaves();
+  if (is_of_two_leaves) of_each = std::max(1.0, of_each * 2 / sample.fabric.nodes());
+  return fluid_seconds(size, task.op, choice.algorithm,
+                       is_of_two_leaves || sample.machine.has_one_switch(), of_each);
 }
 
 /// How long the tasks take, in their order: what several need is the first one's.
@@ -176,39 +191,49 @@ std::vector<double> seconds_of(const Ready& ready, const std::vector<RowTask>& t
     const RowTask& task = tasks[t];
     const Schedule& cluster = ready.schedules.at(task.path);
     if (!task.stand_in.first) {
-      out[t] = run_seconds(ready, task, ready.machine, cluster, task.bytes);
+      out[t] = run_seconds(ready, task, cluster);
       continue;
     }
     const Choice choice = cluster.choose(task.op, task.bytes);
     for (const SampleRun& run : task.stand_in.runs()) {
       if (!met.insert(key_of(run, task, choice)).second) continue;
       const Schedule schedule = always(choice, run.sample->schedules.at(task.path));
-      out[t] += run_seconds(ready, task, run.sample->machine, schedule, run.bytes, run.once);
+      out[t] += run_seconds(ready, task, schedule, run);
     }
   }
   return out;
 }
 
-/// Says how long it will take, if that is long.
+/// What the rows that run at once take: those of most connections, it may be.
+Bytes memory_of(const Ready& ready, const std::vector<RowTask>& tasks) {
+  std::vector<double> connections;
+  for (const RowTask& task : tasks) connections.push_back(size_of(ready, task).connections);
+  std::ranges::sort(connections, std::ranges::greater{});
+  const std::size_t threads = threads_each(1, ready.options.threads);
+  connections.resize(std::min(connections.size(), threads));
+  return fluid_memory(std::accumulate(connections.begin(), connections.end(), 0.0));
+}
+
+/// Says how long it will take, and how much memory, if either is much.
 void tell_long(const Ready& ready, const std::vector<RowTask>& tasks) {
   const auto& tell = ready.options.on_estimate;
   if (!tell) return;
   const std::vector<double> of_each = seconds_of(ready, tasks);
   const double seconds = std::accumulate(of_each.begin(), of_each.end(), 0.0);
-  if (seconds < kLongRun) return;
+  const Bytes memory = memory_of(ready, tasks);
+  if (seconds < kLongRun && memory < kMuchMemory) return;
+  const std::string takes = of_one_core(seconds, memory);
   const auto every_rank = [&](const RowTask& task) { return runs_every_rank(ready, task); };
   if (std::ranges::none_of(tasks, every_rank)) {
-    return tell(
-        fmt::format("up to about {}: less where much of it is alike", of_one_core(seconds)));
+    return tell(fmt::format("up to about {}: less where much of it is alike", takes));
   }
   if (std::ranges::none_of(tasks, [&](const RowTask& task) { return is_drawn(ready, task); })) {
-    return tell(
-        fmt::format("about {}: every rank is simulated (--unfolded)", of_one_core(seconds)));
+    return tell(fmt::format("about {}: every rank is simulated (--unfolded)", takes));
   }
   tell(fmt::format(
       "about {}: every rank is simulated, as {}; with wire.routing=spread, which lays all alike, "
       "some stand for many",
-      of_one_core(seconds), kDrawnByHash));
+      takes, kDrawnByHash));
 }
 
 /// Says how long the packets of a run will take, or refuses what takes too long.
