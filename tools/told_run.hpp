@@ -16,7 +16,7 @@ class ToldRun {
   /// hears; `threads` share the work.
   ToldRun(std::string unit, PredictOptions& options, unsigned threads = 1)
       : options_{options}, pace_{std::move(unit)}, progress_{[this] { return pace_.text(); }} {
-    options.on_estimate = [this](const std::string& text) { progress_.say(text); };
+    options.on_estimate = [this](const std::string& text, double) { progress_.say(text); };
     options.on_progress = [this, threads](const RunProgress& p) {
       pace_.is_at(p.rows_done, p.rows, p.work_done / p.work, p.work / threads);
     };

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -32,40 +33,34 @@ constexpr double kOfConnection = 1e-6;    // made and folded
 constexpr double kOfSend = 3e-5;          // a connection of an all-to-all: planned, folded, opened
 constexpr double kBytesOfConnection = 3e3;  // of all-to-alls: 2.9e3 to 3.1e3
 
-/// The seconds in what of_one_core() said; 0: less than one, or nothing was said.
-double seconds_said(const std::string& text) {
-  for (const auto& [unit, seconds] :
-       {std::pair{" s of one core", 1.0}, {" minutes of one core", 60.0}}) {
-    const std::size_t end = text.find(unit);
-    if (end == std::string::npos) continue;
-    return seconds * std::stod(text.substr(text.rfind(' ', end - 1) + 1));
-  }
-  return 0;
-}
+/// How long what is too large takes, or more than who asked for more would wait for.
+constexpr double kTooLong = std::numeric_limits<double>::infinity();
 
 /// How long answering takes, in seconds of one core, 0 if that is not told as it is short; none:
-/// it is refused, or takes so long that who asked for more would not wait for it.
+/// it is refused for another reason than its size.
 std::optional<double> answered_in(const Scenario& scenario, const TopologySpec& topology,
                                   PredictOptions options, const Predictor& predictor,
                                   const ParamCatalog& catalog) {
   constexpr double kMost = 300;
   double seconds = 0;
   options.check_only = true;
-  options.on_estimate = [&](const std::string& text) { seconds += seconds_said(text); };
+  options.on_estimate = [&](const std::string&, double told) { seconds += told; };
   options.on_progress = {};
   try {
     predictor(scenario, topology, options, catalog);
+  } catch (const TooLarge&) {
+    return kTooLong;
   } catch (const InputError&) {
     return {};
   }
-  if (seconds > kMost) return {};
-  return seconds;
+  return seconds > kMost ? kTooLong : seconds;
 }
 
 bool is_answered(const Scenario& scenario, const TopologySpec& topology,
                  const PredictOptions& options, const Predictor& predictor,
                  const ParamCatalog& catalog) {
-  return answered_in(scenario, topology, options, predictor, catalog).has_value();
+  const auto seconds = answered_in(scenario, topology, options, predictor, catalog);
+  return seconds && *seconds < kTooLong;
 }
 
 /// Questions that would be answered, in that many seconds each, the quickest first.
@@ -176,7 +171,7 @@ void refuse_much(const PacketEffort& effort, const PredictOptions& options) {
 }
 
 void tell(const PacketEffort& effort, const PredictOptions& options) {
-  if (options.on_estimate) options.on_estimate("packets: " + text_of(effort));
+  if (options.on_estimate) options.on_estimate("packets: " + text_of(effort), effort.seconds());
 }
 
 std::string of_one_core(double seconds, Bytes memory) {
@@ -199,7 +194,7 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
   while (fewer.sizes.size() > 1) {
     fewer.sizes.resize(fewer.sizes.size() / 2);
     const auto seconds = answered_in(fewer, topology, options, predictor, catalog);
-    if (!seconds) continue;
+    if (!seconds || *seconds == kTooLong) continue;
     answered.add("sizes up to " + format_size(fewer.sizes.back()), *seconds);
     break;
   }
@@ -216,19 +211,26 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
     const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
     unit = scenario.step->data_is_rest ? nodes_of_copies(*scenario.step, gpus) : 0;
   }
-  std::vector<std::uint32_t> halves;
+  std::vector<std::uint32_t> counts;
+  // Nodes that racks, leaves and pods hold are multiples of powers of two, mostly.
+  for (std::uint32_t even = all & (all - 1); !scenario.op.empty() && even > all / 2;
+       even &= even - 1) {
+    counts.push_back(even);
+  }
   for (std::uint32_t half = all / 2; unit > 0 && half >= unit; half /= 2) {
-    halves.push_back(half / unit * unit);
+    counts.push_back(half / unit * unit);
   }
   // Of a step what is refused takes longest to find out.
   const bool is_from_least = scenario.step.has_value();
-  if (is_from_least) std::ranges::reverse(halves);
+  if (is_from_least) std::ranges::reverse(counts);
   std::optional<std::pair<std::uint32_t, double>> most;  // nodes, seconds
-  for (const std::uint32_t nodes : halves) {
+  for (const std::uint32_t nodes : counts) {
     smaller.set.back().value = std::to_string(nodes);
     const auto seconds = answered_in(scenario, topology, smaller, predictor, catalog);
-    if (seconds) most.emplace(nodes, *seconds);
-    if (seconds.has_value() != is_from_least) break;
+    if (!seconds) continue;  // such as a node that is named and not there
+    const bool is_answer = *seconds < kTooLong;
+    if (is_answer) most.emplace(nodes, *seconds);
+    if (is_answer != is_from_least) break;
   }
   if (most) answered.add(fmt::format("--set nodes={}", most->first), most->second);
   if (scenario.step) {
@@ -236,7 +238,7 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
       PredictOptions other = options;
       other.set.push_back({key, value, {}});
       const auto seconds = answered_in(scenario, topology, other, predictor, catalog);
-      if (seconds) answered.add("--set " + key + "=" + value, *seconds);
+      if (seconds && *seconds < kTooLong) answered.add("--set " + key + "=" + value, *seconds);
     };
     if (params.choice("wire.routing") == "ecmp") add_if_answered("wire.routing", "spread");
     add_if_answered("nccl.algo", "Ring");

@@ -417,10 +417,12 @@ void tell_rates(const JobPlans& jobs, const JobLaunches* launches, const Predict
   const Bytes memory = fluid_memory(static_cast<double>(jobs.packets.connections));
   const bool is_much = seconds > kLongRun || (launches == nullptr && memory > kMuchMemory);
   if (was_told || !is_much) return;
-  options.on_estimate(std::string(jobs.folded ? "jobs: of what is alike one stands for all"
-                                              : "jobs: every rank is simulated") +
-                      ", about " + of_one_core(seconds, memory) + " for each memory path" +
-                      (launches != nullptr ? "" : ", more where shorter jobs are launched again"));
+  options.on_estimate(
+      std::string(jobs.folded ? "jobs: of what is alike one stands for all"
+                              : "jobs: every rank is simulated") +
+          ", about " + of_one_core(seconds, memory) + " for each memory path" +
+          (launches != nullptr ? "" : ", more where shorter jobs are launched again"),
+      seconds);
 }
 
 void tell_packets(const JobPlans& jobs, const JobLaunches& launches,

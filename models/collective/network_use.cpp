@@ -300,9 +300,9 @@ P2pShares p2p_shares(const Schedule& schedule) {
   return out;
 }
 
-std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule,
-                                            std::uint32_t channels, const Stop* stop,
-                                            const std::function<void(const std::string&)>& tell) {
+std::optional<NetworkUse> use_of_all_to_all(
+    const Machine& machine, const Schedule& schedule, std::uint32_t channels, const Stop* stop,
+    const std::function<void(const std::string&, double)>& tell) {
   const Fabric& fabric = machine.fabric();
   NetworkUse use(machine);
   const double drawn =
@@ -337,7 +337,8 @@ std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedu
   const double seconds = static_cast<double>(routes) * kRouteSeconds;
   if (tell && seconds >= kLongRun) {
     tell(fmt::format("first about {} for counting {:.1e} routes between leaves",
-                     of_one_core(seconds), static_cast<double>(routes)));
+                     of_one_core(seconds), static_cast<double>(routes)),
+         seconds);
   }
   for (const auto& [from_switch, from] : leaves) {
     if (stop != nullptr) stop->check();

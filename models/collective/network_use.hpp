@@ -92,7 +92,7 @@ P2pShares p2p_shares(const Schedule& schedule);
 /// beforehand how long counting the routes between leaves takes, if that is kLongRun or more.
 std::optional<NetworkUse> use_of_all_to_all(
     const Machine& machine, const Schedule& schedule, std::uint32_t channels,
-    const Stop* stop = nullptr, const std::function<void(const std::string&)>& tell = {});
+    const Stop* stop = nullptr, const std::function<void(const std::string&, double)>& tell = {});
 inline constexpr std::size_t kMostLeaves = 2048;
 inline constexpr std::uint64_t kMostRoutes = 200'000'000;  ///< between leaves: some 20 s
 inline constexpr double kMostDrawn = 2e7;                  ///< between NICs: likewise

@@ -225,15 +225,16 @@ void tell_long(const Ready& ready, const std::vector<RowTask>& tasks) {
   const std::string takes = of_one_core(seconds, memory);
   const auto every_rank = [&](const RowTask& task) { return runs_every_rank(ready, task); };
   if (std::ranges::none_of(tasks, every_rank)) {
-    return tell(fmt::format("up to about {}: less where much of it is alike", takes));
+    return tell(fmt::format("up to about {}: less where much of it is alike", takes), seconds);
   }
   if (std::ranges::none_of(tasks, [&](const RowTask& task) { return is_drawn(ready, task); })) {
-    return tell(fmt::format("about {}: every rank is simulated (--unfolded)", takes));
+    return tell(fmt::format("about {}: every rank is simulated (--unfolded)", takes), seconds);
   }
-  tell(fmt::format(
-      "about {}: every rank is simulated, as {}; with wire.routing=spread, which lays all alike, "
-      "some stand for many",
-      takes, kDrawnByHash));
+  tell(fmt::format("about {}: every rank is simulated, as {}; with wire.routing=spread, which lays "
+                   "all alike, "
+                   "some stand for many",
+                   takes, kDrawnByHash),
+       seconds);
 }
 
 /// Says how long the packets of a run will take, or refuses what takes too long.

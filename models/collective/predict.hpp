@@ -53,8 +53,9 @@ struct PredictOptions {
   bool folds{true};
   /// For tests: the events of one instant run in an order drawn with this seed (EventQueue).
   std::optional<std::uint64_t> shuffle_ties{};
-  /// Hears before the run how long it will take: of packets, else of what takes kLongRun.
-  std::function<void(const std::string&)> on_estimate{};
+  /// Hears before the run how long it will take, in words and seconds of one core: of packets,
+  /// else of what takes kLongRun.
+  std::function<void(const std::string&, double)> on_estimate{};
   /// Hears how far it is, before the first row and after each, of steps and traffic also within:
   /// on the threads that run them, one call at a time.
   std::function<void(const RunProgress&)> on_progress{};

@@ -364,7 +364,7 @@ std::optional<std::uint32_t> nodes_of_rack_or_pod(const Machine& machine) {
 
 std::optional<RoundsUse> RoundsUse::of_all_to_all(
     const Machine& machine, const Schedule& schedule, const Stop* stop,
-    const std::function<void(const std::string&)>& tell) {
+    const std::function<void(const std::string&, double)>& tell) {
   const std::uint32_t nodes = machine.fabric().nodes();
   const NodeLeaves leaves(machine.fabric(), p2p_shares(schedule));
   for (std::uint32_t node = 0; node < nodes; ++node) {
@@ -376,7 +376,8 @@ std::optional<RoundsUse> RoundsUse::of_all_to_all(
   if (seconds > kMostSeconds) return {};
   if (tell && seconds >= kLongRun) {
     tell(fmt::format("first about {} for counting what crosses which link in each round",
-                     of_one_core(seconds)));
+                     of_one_core(seconds)),
+         seconds);
   }
   Crossings crossings(machine, leaves, *alike);
   RoundsUse out{machine, stop};

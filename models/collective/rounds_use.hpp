@@ -36,7 +36,7 @@ class RoundsUse {
   /// beforehand how long it takes, if that is kLongRun or more.
   static std::optional<RoundsUse> of_all_to_all(
       const Machine& machine, const Schedule& schedule, const Stop* stop = nullptr,
-      const std::function<void(const std::string&)>& tell = {});
+      const std::function<void(const std::string&, double)>& tell = {});
   static constexpr double kMostSeconds = 30;
 
   struct Taken {

@@ -235,7 +235,7 @@ class Samples {
   /// of what takes long while samples are made.
   Samples(const Machine& machine, const PartLibrary& parts, const Schedules& schedules,
           const NcclEnv& env, NcclVersion version, const Decided& decided, const Stop* stop,
-          std::function<void(const std::string&)> tell)
+          std::function<void(const std::string&, double)> tell)
       : machine_{machine},
         parts_{parts},
         schedules_{schedules},
@@ -338,7 +338,7 @@ class Samples {
   NcclVersion version_;
   const Decided& decided_;
   const Stop* stop_;
-  std::function<void(const std::string&)> tell_;
+  std::function<void(const std::string&, double)> tell_;
   /// By their nodes, those that they stand for, their network, and what is set of one of them.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>,
                       std::vector<std::pair<std::string, double>>>,

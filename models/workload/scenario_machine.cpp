@@ -111,8 +111,8 @@ std::vector<std::string> run_paths(
         };
       }
       if (options.on_estimate) {
-        as_path.on_estimate = [&](const std::string& text) {
-          options.on_estimate(*path + ": " + text);
+        as_path.on_estimate = [&](const std::string& text, double seconds) {
+          options.on_estimate(*path + ": " + text, seconds);
         };
       }
       run(*path, as_path);

@@ -54,7 +54,7 @@ double seconds_of(std::uint32_t replicas, const StepSpec& step, ScenarioMachine&
   const std::optional<Folded> folded =
       options.folds ? fold_on(few->machine(), plan, options.stop) : std::nullopt;
   const double seconds = graph_seconds(folded ? folded->plan : plan);
-  if (one == all) return seconds;
+  if (one == all || transfer_count(plan) == 0) return seconds;
   const auto [same, two] = plan_of(2 * one);
   const double adds =
       static_cast<double>(transfer_count(two)) / static_cast<double>(transfer_count(plan)) - 1;
@@ -81,6 +81,8 @@ std::optional<double> seconds_by_few(const StepSpec& step, ScenarioMachine& on, 
   if (!on.fabric().spec().network.failed_uplinks.empty()) return {};  // few have other leaves
   const std::optional<std::uint32_t> replicas = few_of(step, on.fabric());
   if (!replicas) return {};
+  const bool has_few_layers = 2 * step.bucket >= step.layers / step.degree(Parallel::kPipeline);
+  if (*replicas == step.degree(Parallel::kData) && has_few_layers) return {};  // it is the step
   const double times = static_cast<double>(step.degree(Parallel::kData)) / *replicas;
   return seconds_of_more(seconds_of(*replicas, step, on, path, options), times);
 }
@@ -109,7 +111,7 @@ bool is_surely_answered(const StepSpec& step, const Replicas* run, ScenarioMachi
   refuse_long(step, "about ", *seconds);
   const bool is_sure = *seconds < kMostGraphSeconds / kMargin;
   if (is_sure && options.check_only && options.on_estimate && *seconds > kLongRun) {
-    options.on_estimate("about " + of_one_core(*seconds));
+    options.on_estimate("about " + of_one_core(*seconds), *seconds);
   }
   return is_sure;
 }

@@ -125,7 +125,7 @@ void refuse_joined_racks(ScenarioMachine& on, const Scenario& scenario, Bytes ea
 void tell_long(double sends, const PredictOptions& options) {
   const double seconds = sends * kSendSeconds;
   if (!options.on_estimate || seconds < kLongRun) return;
-  options.on_estimate("estimated, about " + of_one_core(seconds));
+  options.on_estimate("estimated, about " + of_one_core(seconds), seconds);
 }
 
 /// What an even all-to-all takes beyond the time that its most loaded link is busy. Of many nodes
@@ -187,8 +187,8 @@ void run_slowest_ranks(ScenarioMachine& on, const TrafficMatrix& matrix, const S
   if (sends.empty()) return;
   PredictOptions told = options;
   if (options.on_estimate) {
-    told.on_estimate = [&](const std::string& text) {
-      options.on_estimate("the slowest ranks' part, which is run, " + text);
+    told.on_estimate = [&](const std::string& text, double seconds) {
+      options.on_estimate("the slowest ranks' part, which is run, " + text, seconds);
     };
   }
   Alone ran = alone(on, sends, path, told);
@@ -419,7 +419,6 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
                     unlike));
   }
   refuse_joined_racks(on, scenario, even.each, schedule);
-  if (options.check_only) return out;
   constexpr double kMostSends = 3e6;
   EvenBy by = EvenBy::kEachPair;
   if (unlike.empty()) {
@@ -433,6 +432,7 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   } else {
     tell_long(even_sends(on.machine(), by), options);
   }
+  if (options.check_only) return out;
   out.loads = even_loads(on, schedule, even.each, options, by);
   out.share = even.share;
   const TaskSend farthest{0, ranks - 1, even.each};

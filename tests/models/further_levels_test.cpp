@@ -269,7 +269,7 @@ TEST_F(FurtherLevelsTest, AreToldAndRefusedBeforeTheyRun) {
   StepSpec step = of_two_gpus(Bytes::gib(8));
   options_.check_only = true;
   std::string told;
-  options_.on_estimate = [&](const std::string& text) { told = text; };
+  options_.on_estimate = [&](const std::string& text, double) { told = text; };
   predict(step, 4'096);
   EXPECT_THAT(told, HasSubstr("with calls that are run alone"));
   step.gradients = Bytes::gib(1'024);

@@ -153,7 +153,7 @@ TEST(NetworkUse, TellsBeforehandThatRoutesTakeLongToCount) {
     stop.request();
     std::vector<std::string> out;
     EXPECT_THROW(use_of_all_to_all(m.machine(), schedule, 1, &stop,
-                                   [&](const std::string& text) { out.push_back(text); }),
+                                   [&](const std::string& text, double) { out.push_back(text); }),
                  Stopped);
     return out;
   };

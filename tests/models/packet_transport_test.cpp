@@ -197,7 +197,7 @@ TEST(PacketTransport, AnEstimateComesFirstAndHoursAreRefused) {
   PredictOptions options;
   options.fidelity = Fidelity::kPacket;
   std::string estimate;
-  options.on_estimate = [&](const std::string& text) { estimate = text; };
+  options.on_estimate = [&](const std::string& text, double) { estimate = text; };
   scenario.sizes = {Bytes::gib(8)};
   try {
     predict(scenario, options, make_catalog());

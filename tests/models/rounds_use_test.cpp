@@ -108,7 +108,8 @@ class LargeRacks {
                   "network.leaf_up=" + std::to_string(of_leaf),
                   "network.rack_leaves=" + std::to_string(leaves)},
                  nodes) {}
-  std::optional<RoundsUse> use(const std::function<void(const std::string&)>& tell = {}) const {
+  std::optional<RoundsUse> use(
+      const std::function<void(const std::string&, double)>& tell = {}) const {
     const Schedule schedule = make_schedule(machine_.machine().devices(), MemoryPath::kGdr);
     return RoundsUse::of_all_to_all(machine_.machine(), schedule, nullptr, tell);
   }
@@ -120,14 +121,14 @@ class LargeRacks {
 // Pairs of nodes, and of leaves the hops, are what takes long: not those of each pair of nodes.
 TEST(RoundsUse, ManyNodesOfALeafShareItsRoutes) {
   std::string told;
-  EXPECT_TRUE(LargeRacks(32, 64, 4096).use([&](const std::string& text) { told = text; }));
+  EXPECT_TRUE(LargeRacks(32, 64, 4096).use([&](const std::string& text, double) { told = text; }));
   EXPECT_EQ(told, "") << "some seconds";
 }
 
 // What would take long is told before it is begun, and refused where it would take too long.
 TEST(RoundsUse, TellsWhatTakesLong) {
   struct Told {};
-  const auto tell = [](const std::string& text) {
+  const auto tell = [](const std::string& text, double) {
     EXPECT_EQ(text.substr(0, 12), "first about ");
     throw Told{};
   };

@@ -118,6 +118,14 @@ TEST_F(StepEffortTest, ARefusalNamesNodesThatTheStepSplitsOver) {
   ask(scenario, set({"nccl.algo=Ring"}));
 }
 
+// The least nodes have no node 5, of which something is set.
+TEST_F(StepEffortTest, NodesThatLackWhatIsSetAreNotTheLast) {
+  Scenario scenario = scenario_of(step_of(32, 4), 1'016);
+  scenario.memory_paths = {"host-staged"};
+  EXPECT_THAT(smaller(scenario, set({"nccl.algo=Tree", "nic3@5.trained_width=8"})),
+              HasSubstr("--set nodes="));
+}
+
 // One replica, whose experts are spread over 8 nodes, takes 19 minutes: nobody would wait for it.
 TEST_F(StepEffortTest, WhatTakesManyMinutesItselfIsNotNamed) {
   StepSpec step = step_of(60, 4);

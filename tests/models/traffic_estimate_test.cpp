@@ -370,7 +370,7 @@ TEST(TrafficEstimate, RacksJoinedSideBySideAreRefusedBeyondWhatRunsWhole) {
     spec->token_bytes = Bytes{(1LL << 30) * drawn.tokens / spec->tokens};
     EXPECT_THAT(answer(*spec), AllOf(HasSubstr("a.yaml:4:1"), HasSubstr("joined side by side")));
     options.check_only = false;
-    options.on_estimate = [](const std::string& told) { ADD_FAILURE() << told; };
+    options.on_estimate = [](const std::string& told, double) { ADD_FAILURE() << told; };
     EXPECT_THAT(answer(*spec), HasSubstr("joined side by side"));
     options.on_estimate = {};
     spec->token_bytes = Bytes{16};

@@ -57,7 +57,7 @@ TEST(Traffic, WhatIsStoppedWhileItIsEstimatedSaysSo) {
   Stop stop;
   PredictOptions options;
   options.stop = &stop;
-  options.on_estimate = [&](const std::string& text) {
+  options.on_estimate = [&](const std::string& text, double) {
     EXPECT_THAT(text, HasSubstr("estimated"));
     stop.request();
   };
@@ -206,7 +206,7 @@ TEST(Traffic, WhatTakesLongIsToldBeforehandOrRefused) {
   std::vector<std::string> told;
   PredictOptions options;
   options.check_only = true;
-  options.on_estimate = [&](const std::string& text) { told.push_back(text); };
+  options.on_estimate = [&](const std::string& text, double) { told.push_back(text); };
   EXPECT_THAT(predicted(permutation(Bytes::mib(1), 8), 2, {"gdr"}, options).rows, IsEmpty());
   EXPECT_THAT(told, IsEmpty());
   predicted(permutation(Bytes::gib(4096), 8), 2, {"gdr"}, options);

@@ -193,7 +193,7 @@ TEST(UnlikeNodes, TakeLongerWhichIsTold) {
     PredictOptions options;
     options.check_only = true;
     std::vector<std::string> out;
-    options.on_estimate = [&](const std::string& text) { out.push_back(text); };
+    options.on_estimate = [&](const std::string& text, double) { out.push_back(text); };
     for (const std::string& text : settings) options.set.push_back(parse_setting(text));
     predict(scenario, options, make_catalog());
     return out;
