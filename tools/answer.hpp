@@ -35,7 +35,11 @@ auto or_smaller_question(const Scenario& scenario, const TopologySpec& spec,
   try {
     return work();
   } catch (const TooLarge& e) {
-    const std::string smaller = smaller_question(scenario, spec, options, any_predictor(), catalog);
+    std::string smaller;
+    try {
+      smaller = smaller_question(scenario, spec, options, any_predictor(), catalog);
+    } catch (const Stopped&) {  // the refusal stands
+    }
     throw InputError(e.what() + (smaller.empty() ? "" : "; " + smaller));
   }
 }

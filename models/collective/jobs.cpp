@@ -414,13 +414,11 @@ void tell_rates(const JobPlans& jobs, const JobLaunches* launches, const Predict
   if (options.fidelity == Fidelity::kPacket || !options.on_estimate) return;
   const bool was_told = launches != nullptr && jobs.seconds > kLongRun;
   const double seconds = launches != nullptr ? seconds_of(jobs, *launches) : jobs.seconds;
-  const Bytes memory = fluid_memory(static_cast<double>(jobs.packets.connections));
-  const bool is_much = seconds > kLongRun || (launches == nullptr && memory > kMuchMemory);
-  if (was_told || !is_much) return;
+  if (was_told || seconds <= kLongRun) return;
   options.on_estimate(
       std::string(jobs.folded ? "jobs: of what is alike one stands for all"
                               : "jobs: every rank is simulated") +
-          ", about " + of_one_core(seconds, memory) + " for each memory path" +
+          ", about " + of_one_core(seconds) + " for each memory path" +
           (launches != nullptr ? "" : ", more where shorter jobs are launched again"),
       seconds);
 }

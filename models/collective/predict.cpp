@@ -163,8 +163,11 @@ double run_seconds(const Ready& ready, const RowTask& task, const Schedule& sche
   const Machine& machine = ready.machine;
   const Choice choice = schedule.choose(task.op, task.bytes);
   const PlanSize size = launched_size(ready, task, machine.devices(), schedule, task.bytes, false);
+  // Leaves that are joined side by side fill from one end, so each node has a place of its own.
+  const bool is_joined = is_point_to_point(task.op) &&
+                         machine.fabric().spec().network.inside != NetworkSpec::Inside::kTree;
   const double of_each =
-      runs_every_rank(ready, task) ? 1 : alike(machine, schedule, task.op, choice);
+      is_joined || runs_every_rank(ready, task) ? 1 : alike(machine, schedule, task.op, choice);
   return fluid_seconds(size, task.op, choice.algorithm, machine.has_one_switch(), of_each);
 }
 
@@ -204,10 +207,13 @@ std::vector<double> seconds_of(const Ready& ready, const std::vector<RowTask>& t
   return out;
 }
 
-/// What the rows that run at once take: those of most connections, it may be.
+/// What the rows that run at once take: those of most connections, it may be. Of sends alone:
+/// other plans have few.
 Bytes memory_of(const Ready& ready, const std::vector<RowTask>& tasks) {
   std::vector<double> connections;
-  for (const RowTask& task : tasks) connections.push_back(size_of(ready, task).connections);
+  for (const RowTask& task : tasks) {
+    if (is_point_to_point(task.op)) connections.push_back(size_of(ready, task).connections);
+  }
   std::ranges::sort(connections, std::ranges::greater{});
   const std::size_t threads = threads_each(1, ready.options.threads);
   connections.resize(std::min(connections.size(), threads));

@@ -50,7 +50,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       if (stop != nullptr) stop->check();
       job.queue_pairs.push_back({transport_.open(q)});
     }
-    for (const Program& program : plan.programs) add_program(job, program);
+    for (const Program& program : plan.programs) {
+      if (stop != nullptr) stop->check();
+      add_program(job, program);
+    }
     return jobs_.size() - 1;
   }
 
@@ -97,9 +100,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
  private:
   void run_watched(const Stop* stop, const OnTransfers& on_transfers) {
     constexpr int kEventsBetween = 64;  // of 1e5 flows that share servers, some 10 ms
-    for (;;) {
+    constexpr int kChecksBetween = 64;  // and what is told is summed over all plans
+    for (std::uint64_t checks = 0;; ++checks) {
       if (stop != nullptr) stop->check();
-      if (on_transfers) on_transfers(sum(&Job::transfers));
+      if (on_transfers && checks % kChecksBetween == 0) on_transfers(sum(&Job::transfers));
       for (int i = 0; i < kEventsBetween; ++i) {
         if (!events_.step()) return;
       }
