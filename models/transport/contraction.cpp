@@ -66,7 +66,7 @@ class Builder {
 
   /// The SM works so many nanoseconds on each byte. Where each word has its flag the warps wait for
   /// each other nowhere: while one waits for its load the others work, so that a trip takes the
-  /// longer of the two, and bytes leave evenly.
+  /// longer of the two, and bytes leave evenly. Warps of a block's groups take turns at the SM.
   void work(DeviceId gpu, double ns_per_byte) {
     if (ns_per_byte <= 0) return;
     use(sm_of(machine_, gpu, number_), ns_per_byte);
@@ -74,7 +74,9 @@ class Builder {
     const ThreadBlocks& blocks = *model(gpu).blocks;
     const double trip = trip_of(blocks, *steady_).as_double();
     const double works = trip * ns_per_byte * 1e-9;
-    const double warp_works = works * kWarp / threads_of(blocks, *steady_);
+    const double threads = threads_of(blocks, *steady_);
+    const double warp_works = works * kWarp / threads;
+    out_.share = threads / blocks.threads;
     const auto takes = [&](Duration load) { return std::max(load.as_s() + warp_works, works); };
     const double misses = steady_->misses / 100.0;
     const double mean = (1 - misses) * takes(blocks.sm_load_latency) +

@@ -46,6 +46,9 @@ struct Contraction {
   std::optional<WalkCap> cap;   ///< the tightest
   std::vector<LatencyPart> head;
   std::vector<LatencyPart> tail;
+  /// Of what it competes for, where others get 1: where the warps of a block's groups mix, as many
+  /// of the block's as move it.
+  double share{1};
   std::optional<CopyFlush> flush{};  ///< after the last byte has left, before the tail
 };
 

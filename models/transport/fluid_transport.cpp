@@ -76,7 +76,7 @@ std::size_t FluidTransport::open_walk(const Contraction& contraction, double cop
     cap = contraction.cap->rate;
     opened.cap = causes_->intern(contraction.cap->cause);
   }
-  opened.route = fluid_.add_route(uses, cap, share_);
+  opened.route = fluid_.add_route(uses, cap, share_ * contraction.share);
   opened.head = segments(contraction.head);
   opened.tail = segments(contraction.tail);
   opened.head_time = total(opened.head);

@@ -48,6 +48,7 @@ Footprint footprint(const Machine& machine, const Walk& walk) {
     }
   }
   out.alone = combined(digest(contraction.head), digest(contraction.tail));
+  out.alone = combined(out.alone, std::bit_cast<std::uint64_t>(contraction.share));
   if (contraction.cap) {
     out.alone = combined(out.alone, fnv1a(contraction.cap->cause.kind));
     out.alone =

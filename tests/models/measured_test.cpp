@@ -72,7 +72,7 @@ TEST(Measured, RingAllReduceOverNvlinkOnFourH200) {
 TEST(Measured, TreeAllReduceOverNvlinkOnFourH200) {
   expect_within(agreement("Tree", "allreduce-nvlink.csv",
                           [](const MeasuredRow& row) { return row.algo == "Tree"; }),
-                33, 0.11, 0.15);
+                33, 0.09, 0.09);
 }
 
 // The fit's own rows: no validation.
