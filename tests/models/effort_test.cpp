@@ -39,8 +39,9 @@ TEST(Effort, MuchMemoryIsToldBesideTheTime) {
 
 // 1,600 ranks have 2.6e6 connections.
 TEST(Effort, AnAllToAllOfManyRanksTellsItsMemory) {
-  EXPECT_THAT(told("racks-32k.yaml", 200, "alltoall", Bytes::mib(64), {}),
-              ElementsAre(MatchesRegex("up to about .* (s|minutes) of one core and 7.7 GB of memory: .*")));
+  EXPECT_THAT(
+      told("racks-32k.yaml", 200, "alltoall", Bytes::mib(64), {}),
+      ElementsAre(MatchesRegex("up to about .* (s|minutes) of one core and 7.7 GB of memory: .*")));
 }
 
 // It takes 3 to 5 s, and 34 were told.
