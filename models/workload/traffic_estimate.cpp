@@ -419,6 +419,7 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
                     unlike));
   }
   refuse_joined_racks(on, scenario, even.each, schedule);
+  if (options.check_only) return out;
   constexpr double kMostSends = 3e6;
   EvenBy by = EvenBy::kEachPair;
   if (unlike.empty()) {
@@ -432,7 +433,6 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   } else {
     tell_long(even_sends(on.machine(), by), options);
   }
-  if (options.check_only) return out;
   out.loads = even_loads(on, schedule, even.each, options, by);
   out.share = even.share;
   const TaskSend farthest{0, ranks - 1, even.each};

@@ -12,7 +12,7 @@ namespace weft {
 /// A larger file of traffic is refused.
 inline constexpr std::int64_t kMostTrafficFile = 256LL << 20;
 /// The most pairs of ranks that send, and lines of a file that says so.
-inline constexpr std::size_t kMostPairs = 1U << 24;  // all of 4,096 GPUs
+inline constexpr std::size_t kMostPairs = 16'000'000;
 /// The most that a rank sends another.
 inline constexpr Bytes kMostSend{1LL << 42};
 

@@ -131,8 +131,9 @@ class Router {
   std::vector<std::size_t> chosen_;  // ascending
 };
 
-constexpr double kMostChoices = 5e8;      // some 15 s
-constexpr double kMostEvenChoices = 1e8;  // of more the mean tells as much
+constexpr double kMostChoices = 5e8;               // some 15 s
+constexpr double kMostEvenChoices = 1e8;           // of more the mean tells as much
+constexpr std::size_t kMostDrawnPairs = 1U << 24;  // all of 4,096 GPUs
 
 double choices(const TrafficSpec& spec, std::uint32_t ranks) {
   return static_cast<double>(spec.tokens) * ranks * spec.top_k;
@@ -169,7 +170,8 @@ TrafficMatrix drawn(const TrafficSpec& spec, std::uint32_t ranks, const Stop* st
       out.push_back({rank, to, spec.token_bytes * tokens[to]});
     }
     const double expected = static_cast<double>(out.size()) / (rank + 1) * ranks;
-    if (out.size() > kMostPairs || (rank + 1 == kTelling && expected > 1.02 * kMostPairs)) {
+    if (out.size() > kMostDrawnPairs ||
+        (rank + 1 == kTelling && expected > 1.02 * kMostDrawnPairs)) {
       fail_large(spec, "more than 16 million pairs of GPUs; take fewer tokens or nodes");
     }
   }

@@ -99,7 +99,6 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
  private:
   void run_watched(const Stop* stop, const OnTransfers& on_transfers) {
-    // 64 events of 1e5 flows that share servers take some 10 ms.
     for (std::uint64_t event = 0;; ++event) {
       if (stop != nullptr && event % 64 == 0) stop->check();
       if (on_transfers && event % 4096 == 0) on_transfers(sum(&Job::transfers));

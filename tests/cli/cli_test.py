@@ -108,7 +108,7 @@ BOGUS_FILES = (
     ("check bogus_no_gpu.yaml", "FILE: no GPU in the node"),
     ("check bogus_network_too_small.yaml",
      "FILE:9:3: fabric: 9 nodes of 1 NIC do not fit, at most 8 do: "
-     "a spine's 4 ports reach 4 leaves by 1 link each"),
+     "a spine's 4 ports reach 4 leaves by 1 link each; a fat-tree joins more"),
     ("check bogus_network_kind.yaml",
      "FILE:7:12: network.fabric.kind: 'hypercube' is not a kind of network; "
      "known: dragonfly, dragonfly-plus, fat-tree, leaf-spine, one-switch, rail-optimised, torus"),

@@ -67,7 +67,7 @@ TEST(TrafficFile, RefusesASquareThatIsNone) {
   EXPECT_THAT(refused_matrix("0,-1\n2,0\n"), HasSubstr("m.csv:1:3: '-1' is not a size"));
   EXPECT_THAT(refused_matrix("0,8T\n2,0\n"), HasSubstr("above 4 TiB"));
   EXPECT_THAT(refused_matrix("0,1\n", 8192),
-              HasSubstr("a square of 8192 ranks has more than 16777216 cells; write a list"));
+              HasSubstr("a square of 8192 ranks has more than 16000000 cells; write a list"));
 }
 
 TEST(TrafficFile, RefusesAListThatIsNone) {
