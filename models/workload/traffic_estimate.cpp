@@ -378,7 +378,6 @@ TrafficEstimate estimate_traffic(ScenarioMachine& on, const Scenario& scenario,
   const Schedule schedule = on.decisions().schedule(all, path);
   const Mean mean = mean_of(matrix, ranks);
   if (mean.share > 0) refuse_joined_racks(on, scenario, mean.each, schedule);
-  if (options.check_only) return out;
   const EvenBy by = leaves_tell(on.machine(), schedule) ? EvenBy::kLeaves : EvenBy::kEachPair;
   tell_long(
       static_cast<double>(matrix.size()) + (mean.share > 0 ? even_sends(on.machine(), by) : 0),
