@@ -63,12 +63,14 @@ bool is_answered(const Scenario& scenario, const TopologySpec& topology,
   return seconds && *seconds < kTooLong;
 }
 
-/// Questions that would be answered, in that many seconds each, the quickest first.
+/// Questions that would be answered, the quickest first.
 class Answered {
  public:
-  void add(const std::string& question, double seconds) {
-    all_.emplace_back(seconds,
-                      seconds > 0 ? question + " (" + of_one_core(seconds) + ")" : question);
+  /// Unless it is not, by what answered_in() says.
+  void add(const std::string& question, std::optional<double> seconds) {
+    if (!seconds || *seconds == kTooLong) return;
+    all_.emplace_back(*seconds,
+                      *seconds > 0 ? question + " (" + of_one_core(*seconds) + ")" : question);
   }
   std::string text() {
     std::ranges::stable_sort(all_, {}, &std::pair<double, std::string>::first);
@@ -195,7 +197,7 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
     fewer.sizes.resize(fewer.sizes.size() / 2);
     const auto seconds = answered_in(fewer, topology, options, predictor, catalog);
     if (!seconds || *seconds == kTooLong) continue;
-    answered.add("sizes up to " + format_size(fewer.sizes.back()), *seconds);
+    answered.add("sizes up to " + format_size(fewer.sizes.back()), seconds);
     break;
   }
   std::vector<ScenarioSetting> settings = scenario.set;
@@ -237,8 +239,8 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
     const auto add_if_answered = [&](const std::string& key, const std::string& value) {
       PredictOptions other = options;
       other.set.push_back({key, value, {}});
-      const auto seconds = answered_in(scenario, topology, other, predictor, catalog);
-      if (seconds && *seconds < kTooLong) answered.add("--set " + key + "=" + value, *seconds);
+      answered.add("--set " + key + "=" + value,
+                   answered_in(scenario, topology, other, predictor, catalog));
     };
     if (params.choice("wire.routing") == "ecmp") add_if_answered("wire.routing", "spread");
     add_if_answered("nccl.algo", "Ring");

@@ -237,8 +237,7 @@ void tell_long(const Ready& ready, const std::vector<RowTask>& tasks) {
     return tell(fmt::format("about {}: every rank is simulated (--unfolded)", takes), seconds);
   }
   tell(fmt::format("about {}: every rank is simulated, as {}; with wire.routing=spread, which lays "
-                   "all alike, "
-                   "some stand for many",
+                   "all alike, some stand for many",
                    takes, kDrawnByHash),
        seconds);
 }

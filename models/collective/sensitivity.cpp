@@ -269,10 +269,11 @@ void add_effects(const std::vector<Variant>& variants, const std::vector<Outcome
     const bool is_number = variant.factor.has_value();
     const std::size_t last = i + (is_number ? 1 : 0);
     std::string why;
+    bool is_stopped = false;
     for (std::size_t k = i; k <= last; ++k) {
       if (!outcomes[k].why_not.empty()) why = variants[k].value + ": " + outcomes[k].why_not;
+      is_stopped = is_stopped || outcomes[k].why_not == kStoppedBefore;
     }
-    const bool is_stopped = why.ends_with(kStoppedBefore);
     if (!why.empty()) out.not_moved.push_back({variant.param, why, is_stopped});
     for (RowEffects& row : out.rows) {
       if (!why.empty()) break;

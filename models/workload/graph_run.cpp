@@ -80,8 +80,9 @@ PreparedGraph::PreparedGraph(const Machine& machine, const TaskGraph& graph, con
     throw TooLarge(fmt::format("{}: about {}; take fewer nodes, bytes or tasks",
                                machine.fabric().spec().file, estimate));
   }
-  if (options.on_estimate && seconds() > kLongRun)
+  if (options.on_estimate && seconds() > kLongRun) {
     options.on_estimate("about " + estimate, seconds());
+  }
 }
 
 std::function<void(std::uint64_t)> PreparedGraph::who_hears() const {

@@ -34,6 +34,12 @@ std::optional<std::uint32_t> few_of(const StepSpec& step, const Fabric& fabric) 
   return (few > all / 2 ? all : few) * *unit;
 }
 
+/// Layers of each stage that tell what all take: a bucket of them, or all if these are few.
+std::uint32_t telling_layers(const StepSpec& step) {
+  const std::uint32_t all = step.layers / step.degree(Parallel::kPipeline);
+  return 2 * step.bucket < all ? step.bucket : all;
+}
+
 /// How long so many replicas of the step take, in seconds of one core. All buckets of layers are
 /// alike: what each adds is told by the second one, and how much is alike by the first.
 double seconds_of(std::uint32_t replicas, const StepSpec& step, ScenarioMachine& on,
@@ -49,7 +55,7 @@ double seconds_of(std::uint32_t replicas, const StepSpec& step, ScenarioMachine&
                                 training_graph(few->step()), options.stop);
     return std::pair{std::move(few), std::move(plan.plan)};
   };
-  const std::uint32_t one = 2 * step.bucket < all ? step.bucket : all;
+  const std::uint32_t one = telling_layers(step);
   const auto [few, plan] = plan_of(one);
   const std::optional<Folded> folded =
       options.folds ? fold_on(few->machine(), plan, options.stop) : std::nullopt;
@@ -81,8 +87,9 @@ std::optional<double> seconds_by_few(const StepSpec& step, ScenarioMachine& on, 
   if (!on.fabric().spec().network.failed_uplinks.empty()) return {};  // few have other leaves
   const std::optional<std::uint32_t> replicas = few_of(step, on.fabric());
   if (!replicas) return {};
-  const bool has_few_layers = 2 * step.bucket >= step.layers / step.degree(Parallel::kPipeline);
-  if (*replicas == step.degree(Parallel::kData) && has_few_layers) return {};  // it is the step
+  const bool are_all_layers =
+      telling_layers(step) == step.layers / step.degree(Parallel::kPipeline);
+  if (*replicas == step.degree(Parallel::kData) && are_all_layers) return {};  // it is the step
   const double times = static_cast<double>(step.degree(Parallel::kData)) / *replicas;
   return seconds_of_more(seconds_of(*replicas, step, on, path, options), times);
 }

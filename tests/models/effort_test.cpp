@@ -1,9 +1,6 @@
 // What is told before a run, by what its parts were measured to take.
 #include "models/collective/effort.hpp"
 
-#include <string>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,21 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::MatchesRegex;
 
-/// What is told of a collective over GPUDirect RDMA.
-std::vector<std::string> told(const std::string& topology, std::uint32_t nodes,
-                              const std::string& op, Bytes bytes,
-                              const std::vector<std::string>& settings) {
-  Scenario scenario = scenario_of(topology, nodes, op, bytes);
-  scenario.memory_paths = {"gdr"};
-  PredictOptions options;
-  options.check_only = true;
-  std::vector<std::string> out;
-  options.on_estimate = [&](const std::string& text, double) { out.push_back(text); };
-  for (const std::string& text : settings) options.set.push_back(parse_setting(text));
-  predict(scenario, options, make_catalog());
-  return out;
-}
-
 TEST(Effort, MuchMemoryIsToldBesideTheTime) {
   EXPECT_EQ(of_one_core(41, Bytes{999'000'000}), "41 s of one core");
   EXPECT_EQ(of_one_core(41, Bytes{4'230'000'000}), "41 s of one core and 4.2 GB of memory");
@@ -40,14 +22,14 @@ TEST(Effort, MuchMemoryIsToldBesideTheTime) {
 // 1,600 ranks have 2.6e6 connections.
 TEST(Effort, AnAllToAllOfManyRanksTellsItsMemory) {
   EXPECT_THAT(
-      told("racks-32k.yaml", 200, "alltoall", Bytes::mib(64), {}),
+      told_beforehand("racks-32k.yaml", 200, "alltoall", Bytes::mib(64), {}),
       ElementsAre(MatchesRegex("up to about .* (s|minutes) of one core and 7.7 GB of memory: .*")));
 }
 
 // It takes 3 to 5 s, and 34 were told.
 TEST(Effort, ABroadcastIsQuickOnSeveralSwitchesToo) {
-  EXPECT_THAT(told("hgx-h100-8nic.yaml", 500, "broadcast", Bytes::mib(64),
-                   {"network.kind=dragonfly", "network.ports=64"}),
+  EXPECT_THAT(told_beforehand("hgx-h100-8nic.yaml", 500, "broadcast", Bytes::mib(64),
+                              {"network.kind=dragonfly", "network.ports=64"}),
               ElementsAre());
 }
 

@@ -66,6 +66,22 @@ inline ResultRow decided_row(const std::string& topology, std::uint32_t nodes,
   return predict(scenario, options, make_catalog()).rows.at(0);
 }
 
+/// What is told beforehand of how long a collective of one size takes over GPUDirect RDMA, with
+/// settings "key=value".
+inline std::vector<std::string> told_beforehand(const std::string& topology, std::uint32_t nodes,
+                                                const std::string& op, Bytes bytes,
+                                                const std::vector<std::string>& settings) {
+  Scenario scenario = scenario_of(topology, nodes, op, bytes);
+  scenario.memory_paths = {"gdr"};
+  PredictOptions options;
+  options.check_only = true;
+  std::vector<std::string> out;
+  options.on_estimate = [&](const std::string& text, double) { out.push_back(text); };
+  for (const std::string& text : settings) options.set.push_back(parse_setting(text));
+  predict(scenario, options, make_catalog());
+  return out;
+}
+
 /// The rows of the quickstart's scenario, for one size and memory path, with settings "key=value".
 /// Rings by weft's simple rule: these tests hold the devices' models to closed forms for a schedule
 /// that stays the same, whatever NCCL would decide on the machine they change.

@@ -188,15 +188,7 @@ TEST(UnlikeNodes, OfSeveralTheSlowestCounts) {
 // Of what is alike one stands for all; so what takes a second takes twenty with one slow node.
 TEST(UnlikeNodes, TakeLongerWhichIsTold) {
   const auto told = [](const std::vector<std::string>& settings) {
-    Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 128, "alltoall", Bytes::mib(256));
-    scenario.memory_paths = {"gdr"};
-    PredictOptions options;
-    options.check_only = true;
-    std::vector<std::string> out;
-    options.on_estimate = [&](const std::string& text, double) { out.push_back(text); };
-    for (const std::string& text : settings) options.set.push_back(parse_setting(text));
-    predict(scenario, options, make_catalog());
-    return out;
+    return told_beforehand("hgx-h100-8nic.yaml", 128, "alltoall", Bytes::mib(256), settings);
   };
   EXPECT_THAT(told({}), ElementsAre());
   EXPECT_THAT(told({"nic0@3.trained_width=4"}), ElementsAre(HasSubstr("s of one core")));
